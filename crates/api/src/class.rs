@@ -15,6 +15,9 @@ options! {
     fallback ("fallback"): Fallback = Fallback::Share;
     /// When the default class may use its members: never, or idle (while the class sends nothing)
     borrow ("borrow"): Borrow = Borrow::Never;
+    /// Whether its frames leave before others that wait in the queue of the same member: auto (if the class has no members of
+    /// its own), on or off
+    precedence ("precedence"): Precedence = Precedence::Auto;
 }
 
 /// The name of the default class in output; no other class can have it.
@@ -58,6 +61,22 @@ pub enum Borrow {
 }
 
 words!(Borrow, "WHEN");
+
+/// Whether frames of the class leave before others that wait in the queue of the same member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Precedence {
+    /// If the class has no members of its own.
+    #[default]
+    Auto,
+    /// Yes: also on members of its own that others borrow, and on those that it shares when its own have failed.
+    On,
+    /// No.
+    Off,
+}
+
+words!(Precedence, "WHETHER");
 
 /// `bond add ... --class NAME=IF[,IF...]`: a class that comes with the bond, with [`default_rules`], policy and fallback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -179,12 +198,30 @@ pub struct ClassRecord {
     /// How it uses its members.
     #[serde(flatten)]
     pub settings: ClassSettings,
+    /// If its frames have precedence: the queues of the bond's members.
+    #[serde(default)]
+    pub queues: Vec<QueueRecord>,
     /// Its rules, in the order in which they are tried, with what each matched.
     pub rules: Vec<RuleRecord>,
     /// Frames that left in this class.
     pub tx_frames: u64,
     /// Bytes that left in this class, with Ethernet headers.
     pub tx_bytes: u64,
+    /// Of these frames, those that had no precedence because the class sent too much: it leaves a tenth of each link to others.
+    #[serde(default)]
+    pub tx_over: u64,
+}
+
+/// The queue of a member, for classes with precedence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct QueueRecord {
+    /// The member, by interface name.
+    pub member: String,
+    /// Its queueing discipline, by the kernel's name; `noqueue`: frames do not wait here.
+    pub kind: String,
+    /// Whether linkbraid has set it. Another one is somebody's own, and decides what priority 6 means to it.
+    pub ours: bool,
 }
 
 /// A rule of a class, with what it matched.

@@ -29,7 +29,7 @@ pub use bond::{
 };
 pub use class::{
     BondClass, Borrow, ClassAdd, ClassDel, ClassOptions, ClassRecord, ClassSet, ClassSettings, Fallback,
-    LatencyRecord, REST, RuleRecord, Run, default_rules,
+    LatencyRecord, Precedence, QueueRecord, REST, RuleRecord, Run, default_rules,
 };
 pub use confirm::{ChangeRecord, Confirm, ConfirmTime, Tentative};
 pub use error::{Error, ExitCode};

@@ -5,8 +5,8 @@ use crate::{
     ClassOptions, ClassRecord, ClassSet, ClassSettings, Encrypt, Error, EventKind, EventRecord, FabricAdd,
     FabricDel, FabricOptions, FabricRecord, FabricSet, FabricSettings, Fallback, FindingRecord,
     InspectorOptions, InspectorSettings, KeySource, LaneRecord, LatencyRecord, MemberAdd, MemberDel,
-    MemberOptions, MemberRecord, MemberSettings, NodeState, PeerMemberRecord, Policy, Poll, Records, Reply,
-    Request, RuleRecord, Run, Severity, Stripe, Weight, default_rules,
+    MemberOptions, MemberRecord, MemberSettings, NodeState, PeerMemberRecord, Policy, Poll, Precedence,
+    QueueRecord, Records, Reply, Request, RuleRecord, Run, Severity, Stripe, Weight, default_rules,
     value::{Millis, Number},
     varlink::Refusal,
 };
@@ -51,7 +51,12 @@ fn other_bond() -> BondSettings {
 }
 
 fn other_class() -> ClassSettings {
-    ClassSettings { policy: Policy::Mirror, fallback: Fallback::Block, borrow: Borrow::Idle }
+    ClassSettings {
+        policy: Policy::Mirror,
+        fallback: Fallback::Block,
+        borrow: Borrow::Idle,
+        precedence: Precedence::On,
+    }
 }
 
 fn other_fabric() -> FabricSettings {
@@ -223,13 +228,14 @@ fn classes_are_asked_for_in_the_words_of_the_options() {
             policy: Some(Policy::Mirror),
             fallback: Some(Fallback::Block),
             borrow: Some(Borrow::Idle),
+            precedence: Some(Precedence::Off),
         },
     };
     assert_eq!(
         line(&Request::ClassAdd(add)),
         concat!(
             r#"{"method":"ClassAdd","parameters":{"bond":"bond0","name":"voice","members":["eth4"],"rules":["dscp=ef","#,
-            r#""udp-port=5004-5005,host=198.18.0.0/24"],"policy":"mirror","fallback":"block","borrow":"idle"}}"#
+            r#""udp-port=5004-5005,host=198.18.0.0/24"],"policy":"mirror","fallback":"block","borrow":"idle","precedence":"off"}}"#
         )
     );
     let short: ClassAdd =
@@ -237,8 +243,8 @@ fn classes_are_asked_for_in_the_words_of_the_options() {
     assert_eq!((short.members, short.options), (vec![], ClassOptions::default()));
     let settings = ClassSettings::default();
     assert_eq!(
-        (settings.policy, settings.fallback, settings.borrow),
-        (Policy::Spread, Fallback::Share, Borrow::Never)
+        (settings.policy, settings.fallback, settings.borrow, settings.precedence),
+        (Policy::Spread, Fallback::Share, Borrow::Never, Precedence::Auto)
     );
     // No list leaves the old one, an empty one takes all away.
     let set = |members: &str| -> ClassSet {
@@ -272,16 +278,18 @@ fn classes_are_told_with_their_rules_in_order() {
         members: vec!["eth4".into()],
         uses: vec!["eth1".into()],
         settings: ClassSettings { policy: Policy::ActiveBackup, ..ClassSettings::default() },
+        queues: vec![QueueRecord { member: "eth1".into(), kind: "mq".into(), ours: false }],
         rules: vec![rule],
         tx_frames: 7,
         tx_bytes: 700,
+        tx_over: 1,
     };
     assert_eq!(
         line(&Reply::Records(Records::Classes(vec![class]))),
         concat!(
             r#"{"classes":[{"bond":"bond0","name":"voice","members":["eth4"],"uses":["eth1"],"#,
-            r#""policy":"active-backup","fallback":"share","borrow":"never","rules":[{"number":3,"#,
-            r#""match":"dscp=ef","frames":7,"bytes":700}],"tx_frames":7,"tx_bytes":700}]}"#
+            r#""policy":"active-backup","fallback":"share","borrow":"never","precedence":"auto","queues":[{"member":"eth1","kind":"mq","ours":false}],"rules":[{"number":3,"#,
+            r#""match":"dscp=ef","frames":7,"bytes":700}],"tx_frames":7,"tx_bytes":700,"tx_over":1}]}"#
         )
     );
     let latency = LatencyRecord {

@@ -277,9 +277,10 @@ fn a_rule_that_can_match_nothing_is_wrong_usage() {
 fn classes_and_latency_are_asked_for_and_shown() {
     let class = serde_json::json!({
         "bond": "bond0", "name": "voice", "members": ["eth4"], "uses": ["eth4"], "policy": "mirror",
-        "fallback": "share", "borrow": "never",
+        "fallback": "share", "borrow": "never", "precedence": "on",
+        "queues": [{ "member": "eth4", "kind": "pfifo_fast", "ours": true }],
         "rules": [{ "number": 1, "match": "dscp=ef", "frames": 3, "bytes": 600 }],
-        "tx_frames": 3, "tx_bytes": 600
+        "tx_frames": 3, "tx_bytes": 600, "tx_over": 0
     });
     let reply = serde_json::json!({ "parameters": { "classes": [class] } }).to_string() + "\0";
     let (socket, handle) = daemon("classes", reply.clone());

@@ -261,7 +261,10 @@ impl Operations {
             }
             Request::Peers { bond } => records(world, bond, record::peers),
             Request::Lanes { bond } => records(world, bond, record::lanes),
-            Request::ClassShow { bond } => records(world, bond, record::classes),
+            Request::ClassShow { bond } => {
+                upkeep::queues(world).await;
+                records(world, bond, record::classes)
+            }
             Request::Latency { name } => records(world, name, record::latency),
             Request::Stats { name } => records(world, name, record::stats),
             Request::Explain(request) => {

@@ -66,6 +66,8 @@ pub struct Trial {
     pub verdict: Verdict,
     /// The frame as the program left it.
     pub frame: Vec<u8>,
+    /// The priority that it goes on with.
+    pub priority: u32,
 }
 
 impl DataPath {
@@ -134,6 +136,6 @@ impl DataPath {
         out.truncate(options.data_size_out as usize);
         let mut left = [0; CB_WORDS];
         left.copy_from_slice(&context_out[CONTEXT_CB..CONTEXT_CB + CB_WORDS]);
-        Ok((Trial { verdict, frame: out }, left))
+        Ok((Trial { verdict, frame: out, priority: context_out[CONTEXT_PRIORITY] }, left))
     }
 }

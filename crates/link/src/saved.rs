@@ -47,8 +47,8 @@ impl Netlink {
     }
 
     /// Makes the interface what it was: controller, merging by the device, segmentation limits, MTU, IPv6, up or down, promiscuous and
-    /// all-multicast flags, alias, addresses, routes. Only what differs is touched. Qdiscs and filters are left to
-    /// whoever put them there.
+    /// all-multicast flags, alias, addresses, routes, and the kernel's own qdisc in place of ours. Only what differs is touched. Other
+    /// qdiscs and filters are left to whoever put them there.
     ///
     /// Goes on past what fails, so that as much as possible is back.
     ///
@@ -70,6 +70,7 @@ impl Netlink {
                 None => self.clear_master(index).await,
             });
         }
+        note(self.queue_by_default(index).await);
         // After it has left the bridge, which does not let it merge.
         if saved.lro == Some(true) && lro(&now.name) == Some(false) {
             let failed = |errno| {

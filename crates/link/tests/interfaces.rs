@@ -53,6 +53,40 @@ fn filters_are_seen_on_either_side() {
 }
 
 #[test]
+fn only_a_queue_that_the_kernel_chose_is_replaced_and_it_comes_back() {
+    in_namespace(|net| async move {
+        run("ip tuntap add dev tap0 mode tap");
+        run("ip link set tap0 up");
+        let index = net.link("tap0").await.unwrap().index;
+        let shown = || run("tc qdisc show dev tap0");
+        let before = shown();
+        let queue = async || net.queues().await.unwrap()[&index].clone();
+        let chosen = queue().await;
+        assert!(chosen.is_default() && !chosen.is_ours(), "{chosen:?}");
+        net.queue_by_default(index).await.unwrap();
+        assert_eq!(shown(), before, "nothing of ours is there");
+
+        net.queue_by_priority(index).await.unwrap();
+        assert!(queue().await.is_ours());
+        assert!(shown().starts_with("qdisc pfifo_fast 1b0d: root"), "{}", shown());
+        assert_eq!(net.queue_by_priority(index).await.unwrap_err().kind, Kind::Exists);
+        net.queue_by_default(index).await.unwrap();
+        assert_eq!(shown(), before);
+
+        run("tc qdisc add dev tap0 root handle 7: pfifo limit 10");
+        let theirs = queue().await;
+        assert!(!theirs.is_default() && !theirs.is_ours() && theirs.has_frames(), "{theirs:?}");
+        assert_eq!(net.queue_by_priority(index).await.unwrap_err().kind, Kind::Exists);
+        net.queue_by_default(index).await.unwrap();
+        assert_eq!(queue().await, theirs);
+
+        let cable = cable(&net, "eth0", "sw0").await;
+        let none = net.queues().await.unwrap()[&cable].clone();
+        assert!(!none.has_frames() && !none.is_default(), "{none:?}");
+    });
+}
+
+#[test]
 fn mac_and_mtu_of_a_bond_stay_when_members_come_and_go() {
     in_namespace(|net| async move {
         let member = cable(&net, "eth0", "sw0").await;

@@ -240,6 +240,8 @@ fn all() -> Vec<Records> {
         rules: vec![],
         tx_frames: 1,
         tx_bytes: 100,
+        tx_over: 0,
+        queues: vec![],
     };
     let stats =
         vec![counter("tx_peer", "sent"), counter("rx_ack_damped", "drop"), counter("sent_reply", "protocol")];

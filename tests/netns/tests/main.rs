@@ -47,6 +47,7 @@ mod metrics;
 mod monitor;
 mod nodes;
 mod plain;
+mod precedence;
 mod published;
 mod rates;
 mod recovery;

@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use linkbraid_api::{
     Auth, BondAdd, BondClass, BondDel, BondOptions, BondSet, Borrow, ClassAdd, ClassDel, ClassOptions,
     ClassSet, Fallback, InspectorOptions, KeySource, MemberAdd, MemberDel, MemberOptions, MemberSet, Policy,
-    Request, Stripe, Tentative, Weight,
+    Precedence, Request, Stripe, Tentative, Weight,
     value::{Millis, Number},
     varlink::Method,
 };
@@ -198,7 +198,7 @@ fn class_add() {
     assert_eq!(
         request(
             "class add bond0 voice --member eth3,eth4 --member eth5 --match dscp=ef \
-             --match udp-port=5004,host=198.18.0.7 --policy mirror --fallback block --borrow idle"
+             --match udp-port=5004,host=198.18.0.7 --policy mirror --fallback block --borrow idle --precedence on"
         ),
         Request::ClassAdd(ClassAdd {
             members: vec![name("eth3"), name("eth4"), name("eth5")],
@@ -207,6 +207,7 @@ fn class_add() {
                 policy: Some(Policy::Mirror),
                 fallback: Some(Fallback::Block),
                 borrow: Some(Borrow::Idle),
+                precedence: Some(Precedence::On),
             },
             ..blank
         })

@@ -11,15 +11,22 @@ pub fn classes(records: &[ClassRecord], style: &Style) -> String {
 
 fn class(record: &ClassRecord, style: &Style) -> String {
     let mut out = headline(record, style);
-    let ClassSettings { policy, fallback, borrow } = record.settings;
+    let ClassSettings { policy, fallback, borrow, precedence } = record.settings;
     let (policy, fallback, borrow) = (policy.text(), fallback.text(), borrow.text());
+    let precedence = precedence.text();
     let uses = if record.uses == record.members { String::new() } else { record.uses.join(", ") };
     let sent = format!("{}, {}", frames(record.tx_frames), human::bytes(record.tx_bytes));
+    let over = match record.tx_over {
+        0 => String::new(),
+        count => format!("{} waited like others: more than nine tenths of a link", frames(count)),
+    };
     out += &facts(&[
         ("members", record.members.join(", ")),
         ("uses", uses),
-        ("policy", format!("{policy}, fallback {fallback}, borrow {borrow}")),
+        ("policy", format!("{policy}, fallback {fallback}, borrow {borrow}, precedence {precedence}")),
+        ("ahead", ahead(record)),
         ("sent", sent),
+        ("over", over),
     ]);
     // A path in the last column may be long; the numbers stay in line.
     let mut table = Table::new("  ", &[">rule", ">frames", ">bytes", "match"]);
@@ -32,6 +39,18 @@ fn class(record: &ClassRecord, style: &Style) -> String {
         ]);
     }
     out + "\n" + &table.render()
+}
+
+/// Where its frames leave before others, and where somebody else decides that.
+fn ahead(record: &ClassRecord) -> String {
+    let ours: Vec<&str> =
+        record.queues.iter().filter(|queue| queue.ours).map(|queue| queue.member.as_str()).collect();
+    let of_others = record.queues.iter().filter(|queue| !queue.ours).map(|queue| match queue.kind.as_str() {
+        "noqueue" => format!("{} has no queue", queue.member),
+        kind => format!("on {} as its {kind} decides", queue.member),
+    });
+    let ours = (!ours.is_empty()).then(|| format!("of others in the queues of {}", ours.join(", ")));
+    ours.into_iter().chain(of_others).collect::<Vec<_>>().join("; ")
 }
 
 /// `bond0 class voice: ok, 2 of 2 members carry it`

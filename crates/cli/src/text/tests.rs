@@ -353,8 +353,8 @@ members[].weight_mbit proven state"
     );
     assert_eq!(
         keys_of(&samples::classes()[0]),
-        "bond borrow fallback members name policy rules rules[].bytes rules[].frames rules[].match \
-rules[].number tx_bytes tx_frames uses"
+        "bond borrow fallback members name policy precedence queues queues[].kind queues[].member queues[].ours rules \
+rules[].bytes rules[].frames rules[].match rules[].number tx_bytes tx_frames tx_over uses"
     );
     assert_eq!(
         keys_of(&samples::latency()[0]),

@@ -14,7 +14,10 @@ use crate::{
     io::{error::About as _, undo::not_undone},
     world::{
         World,
-        bond::found::{Interface, Kept},
+        bond::{
+            found::{Interface, Kept},
+            has_precedence,
+        },
         member::Member,
     },
 };
@@ -116,6 +119,13 @@ pub(super) async fn addresses(world: &mut World, index: u32) {
             let text = format!("somebody gave it the address {new}, which bypasses the bond");
             bond.report_member(&member.name, "address", text);
         }
+    }
+}
+
+/// Reads the queues of members.
+pub(super) async fn queues(world: &mut World) {
+    for bond in world.bonds.values_mut().filter(|bond| bond.saved.classes.iter().any(has_precedence)) {
+        bond.read_queues(&world.netlink).await;
     }
 }
 
@@ -290,6 +300,13 @@ async fn members(world: &mut World, name: &str) {
     for member in members {
         taken::put_back(world, name, &member).await;
         keep_member(world, name, &member).await;
+    }
+    // A link that was never up had no queue yet.
+    let World { bonds, netlink, .. } = world;
+    if let Some(bond) = bonds.get_mut(name)
+        && let Err(error) = bond.write_precedence(netlink).await
+    {
+        tracing::warn!(%error, "classes may have no precedence");
     }
 }
 

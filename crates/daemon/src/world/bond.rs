@@ -3,6 +3,7 @@
 mod find;
 pub(crate) mod found;
 mod port;
+mod precedence;
 
 use crate::{
     io::{
@@ -28,6 +29,7 @@ use linkbraid_dataplane::{self as dataplane, DataPath, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
 use linkbraid_proto::{Secret, answers, auth, host, host::StripeBasis, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
+pub(crate) use precedence::has_precedence;
 use std::{net::IpAddr, sync::Arc};
 
 /// One bond.
@@ -50,6 +52,8 @@ pub(crate) struct Bond {
     pub latency: Option<LatencyMeter>,
     /// The rules of its classes.
     pub rules: Rules,
+    /// What the data path knows of precedence; none: not known.
+    precedence: Option<precedence::Written>,
     /// What others have done to its interfaces.
     pub found: Found,
     /// The keys of ARP+.
@@ -106,6 +110,7 @@ impl Bond {
             port: 0,
             cuts: None,
             latency: None,
+            precedence: None,
             found: Found::default(),
             keys,
             mtu_meanwhile: None,
@@ -245,8 +250,14 @@ impl Bond {
         self.driven().stripe_stale
     }
 
+    /// Does what follows from the rates of members: the length of stripes, and what frames with precedence may have.
+    pub(crate) async fn follow_rates(&mut self, netlink: &Netlink) -> Result<(), Error> {
+        self.write_precedence(netlink).await?;
+        self.write_stripe(netlink).await
+    }
+
     /// Sets the stripe length from the members' rates, and has buffers of UDP cut. Connections that exist take the length over, too.
-    pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
+    async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
         self.cut_datagrams();
         let bytes = self.stripe_wanted();
         if bytes == self.stripe_bytes {

@@ -46,6 +46,7 @@
 #include "guest.bpf.h"
 #include "pairs.bpf.h"
 #include "class.bpf.h"
+#include "first.bpf.h"
 #include "mirror.bpf.h"
 #include "send.bpf.h"
 #include "steer.bpf.h"
@@ -121,6 +122,8 @@ int lb_egress(struct __sk_buff *skb)
 	if (way.verdict != TC_ACT_REDIRECT)
 		return TC_ACT_SHOT;
 	count_way(skb, &way);
+	if (way.class)
+		go_first(skb, way.class, way.slot);
 	stamp(skb, the_bond(), way.class);
 	return TC_ACT_REDIRECT;
 }

@@ -63,6 +63,10 @@
 #define LB_ALIAS_BIT 2
 /* A class that has sent nothing for so long lends its members, ns. */
 #define LB_BORROW_IDLE_NS (100 * 1000 * 1000)
+/* Frames with precedence may take so much of a member at once, ns at nine tenths of its rate. */
+#define LB_FIRST_BURST_NS (20 * 1000 * 1000)
+/* Whoever takes more has none for so long, ns. */
+#define LB_FIRST_WAIT_NS (100 * 1000 * 1000)
 /* The longest ARP+ frame handed to the daemon, with its Ethernet header, in bytes. */
 #define LB_ARP_PLUS_BYTES_MAX 1514
 /* Frames of strangers waiting for the daemon, and those of hosts that it knows, in bytes of ring buffer. */
@@ -354,6 +358,18 @@ struct lb_class {
 	__u64 sent_ns; /* when it last sent by its own members, if it lends them; to a sixteenth of LB_BORROW_IDLE_NS */
 	__u32 slots;   /* its own members, a bit a slot */
 	__u32 lends;   /* others may use them while it sends nothing */
+};
+
+/* Which classes have precedence. Written by the daemon, read by egress. */
+struct lb_precedence {
+	__u32 classes;               /* a bit each */
+	__u32 kbit[LB_MEMBERS_MAX];  /* what each member carries, in kbit/s; 0: not known, and no bound */
+};
+
+/* What frames with precedence have taken of a member, by slot. Written by egress. */
+struct lb_first {
+	__u64 paid_until_ns;
+	__u64 waits_until_ns;
 };
 
 /* By the number of a plan: the plans that classes have in its place, 0 for none. Written by the daemon, read by egress. */

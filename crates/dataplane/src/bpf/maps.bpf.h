@@ -100,6 +100,22 @@ struct {
 	__type(value, struct lb_class);
 } lb_classes SEC(".maps");
 
+/* Which classes have precedence, one row. Written by the daemon, read by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lb_precedence);
+} lb_precedence SEC(".maps");
+
+/* What those have taken of each member. Written by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_MEMBERS_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_first);
+} lb_first SEC(".maps");
+
 /* Plans of classes in place of each plan. Written by the daemon, read by egress. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

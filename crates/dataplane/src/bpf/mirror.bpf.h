@@ -195,6 +195,7 @@ GLOBAL int send_twice(struct __sk_buff *skb, __u32 number, __u32 lanes, __u32 cl
 		return LB_TX_REWRITE;
 	count_member(skb, second->slot, 1);
 	count_reason(skb, LB_TX_MIRROR_COPY);
+	go_first(skb, class & (LB_CLASSES_MAX - 1), second->slot);
 	bpf_clone_redirect(skb, copies->ifindex, 0);
 	return put_macs(skb, first, member, class) ? LB_TX_MIRROR : LB_TX_REWRITE;
 }

@@ -36,6 +36,14 @@ struct {
 	__type(value, struct lb_count);
 } lb_class_counters SEC(".maps");
 
+/* Of these, those without the precedence that their class has, because it sent too much. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LB_CLASSES_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_count);
+} lb_class_over SEC(".maps");
+
 /* Frames on the wire that this buffer stands for. */
 static __always_inline __u32 wire_frames(struct __sk_buff *skb)
 {

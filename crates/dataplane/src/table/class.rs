@@ -7,7 +7,7 @@ use crate::{
     intf::{
         CLASSES_MAX, LB_CONFIG_SECOND_RULES, LB_RULE_CGROUP, LB_RULE_DSCP, LB_RULE_ETHERTYPE, LB_RULE_HOST,
         LB_RULE_MARK, LB_RULE_PORT, LB_RULE_PRIORITY, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX,
-        lb_class, lb_class_plans, lb_config, lb_count, lb_rule,
+        lb_class, lb_class_plans, lb_config, lb_count, lb_precedence, lb_rule,
     },
 };
 use bytemuck::Zeroable as _;
@@ -144,13 +144,35 @@ impl Tables {
         self.sum("lb_class_counters", class.into())
     }
 
+    /// Of these, what had no [precedence](Self::set_precedence) because the class sent too much.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there is no such class.
+    pub fn class_over(&self, class: u8) -> Result<Count> {
+        within("class", class.into(), CLASSES_MAX as u64 - 1)?;
+        self.sum("lb_class_over", class.into())
+    }
+
     /// Forgets what was of a class, for the next one of its number.
     ///
     /// # Errors
     /// The kernel refuses, or there is no such class.
     pub fn clear_class_counts(&self, class: u8) -> Result<()> {
         within("class", class.into(), CLASSES_MAX as u64 - 1)?;
-        self.map("lb_class_counters")?.clear_percpu::<lb_count>(class.into())
+        for counters in ["lb_class_counters", "lb_class_over"] {
+            self.map(counters)?.clear_percpu::<lb_count>(class.into())?;
+        }
+        Ok(())
+    }
+
+    /// Gives frames of these classes, a bit each, priority 6 on their way out, and of others none. All together have it for nine
+    /// tenths of what each member carries, in kbit/s by slot; 0: without a bound.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there is no such class.
+    pub fn set_precedence(&self, classes: u32, kbit: [u32; MEMBERS_MAX]) -> Result<()> {
+        within("classes", classes.into(), (1 << CLASSES_MAX) - 1)?;
+        self.write("lb_precedence", &0u32, &lb_precedence { classes, kbit })
     }
 
     /// Writes a class: its own members, a bit a slot, and whether others borrow them. If they do, what the class sends

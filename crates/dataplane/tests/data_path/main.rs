@@ -14,6 +14,7 @@ mod delivery;
 mod earlier;
 mod explain;
 mod failed;
+mod first;
 mod frames;
 mod given_back;
 mod guest;

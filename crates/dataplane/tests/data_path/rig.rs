@@ -32,6 +32,7 @@ pub const LONG: Duration = Duration::from_secs(60);
 pub struct Ran {
     pub verdict: Verdict,
     pub frame: Vec<u8>,
+    pub priority: u32,
     /// The reasons that counted it, one entry a frame.
     pub reasons: Vec<&'static str>,
 }
@@ -161,7 +162,7 @@ impl Rig {
                 std::iter::repeat_n(new.0, usize::try_from(new.1.frames - old.1.frames).unwrap())
             })
             .collect();
-        Ran { verdict: trial.verdict, frame: trial.frame, reasons }
+        Ran { verdict: trial.verdict, frame: trial.frame, priority: trial.priority, reasons }
     }
 
     /// A frame leaves by the bond.

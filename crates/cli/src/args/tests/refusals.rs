@@ -95,7 +95,7 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["class", "set", "b", "c"],
-            "class set: missing: one of --member, --match, --policy, --fallback, --borrow, --no-members",
+            "class set: missing: one of --member, --match, --policy, --fallback, --borrow, --precedence, --no-members",
             "linkbraid class set --help",
         ),
         (

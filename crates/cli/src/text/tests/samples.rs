@@ -4,8 +4,8 @@ use linkbraid_api::{
     AddressMove, BondRecord, BondSettings, Borrow, ClassRecord, ClassSettings, CounterRecord, EventKind,
     EventRecord, ExplainRecord, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSettings,
     FabricStatsRecord, Fallback, FindingRecord, GuestRecord, Health, LaneRecord, LatencyBucket,
-    LatencyRecord, MemberRecord, NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy, RoundTripRecord,
-    RuleRecord, Severity, ShareFrom, StatsRecord, StepLaneRecord, StepRecord,
+    LatencyRecord, MemberRecord, NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy, Precedence,
+    QueueRecord, RoundTripRecord, RuleRecord, Severity, ShareFrom, StatsRecord, StepLaneRecord, StepRecord,
 };
 
 /// A bond of four members that is well.
@@ -296,12 +296,20 @@ pub fn classes() -> Vec<ClassRecord> {
         frames,
         bytes: frames * 200,
     };
+    let queue =
+        |member: &str, kind: &str, ours| QueueRecord { member: member.into(), kind: kind.into(), ours };
     let voice = ClassRecord {
         bond: "bond0".into(),
         name: "voice".into(),
         members: vec!["eth3".into(), "eth4".into()],
         uses: vec!["eth3".into(), "eth4".into()],
-        settings: ClassSettings { policy: Policy::Mirror, fallback: Fallback::Share, borrow: Borrow::Idle },
+        settings: ClassSettings {
+            policy: Policy::Mirror,
+            fallback: Fallback::Share,
+            borrow: Borrow::Idle,
+            precedence: Precedence::On,
+        },
+        queues: vec![queue("eth3", "pfifo_fast", true), queue("eth4", "tbf", false)],
         rules: vec![
             rule(1, "cgroup=/linkbraid/bond0/voice", 0),
             rule(4, "dscp=ef", 12_345),
@@ -309,15 +317,22 @@ pub fn classes() -> Vec<ClassRecord> {
         ],
         tx_frames: 1_012_345,
         tx_bytes: 202_469_000,
+        tx_over: 1200,
     };
     let shared = ClassRecord {
         name: "ssh".into(),
         members: vec![],
         uses: vec!["eth1".into(), "eth2".into()],
         settings: ClassSettings { policy: Policy::Flow, ..ClassSettings::default() },
+        queues: vec![
+            queue("eth1", "pfifo_fast", true),
+            queue("eth2", "pfifo_fast", true),
+            queue("eth6", "noqueue", false),
+        ],
         rules: vec![rule(2, "cgroup=/linkbraid/bond0/ssh", 1), rule(6, "tcp-port=22", 0)],
         tx_frames: 1,
         tx_bytes: 200,
+        tx_over: 0,
         ..voice.clone()
     };
     let gone = ClassRecord {
@@ -325,9 +340,11 @@ pub fn classes() -> Vec<ClassRecord> {
         members: vec!["eth5".into()],
         uses: vec![],
         settings: ClassSettings { fallback: Fallback::Block, ..ClassSettings::default() },
+        queues: vec![],
         rules: vec![rule(3, "cgroup=/linkbraid/bond0/camera", 0), rule(7, "ethertype=0x88f7", 0)],
         tx_frames: 0,
         tx_bytes: 0,
+        tx_over: 0,
         ..voice.clone()
     };
     vec![voice, shared, gone]

@@ -1,7 +1,7 @@
 //! What others have done to a bond's interfaces, as the control thread has found it.
 
 use linkbraid_api::Error;
-use linkbraid_link::{BridgeSwitches, ForwardChain};
+use linkbraid_link::{BridgeSwitches, ForwardChain, Queue};
 use linkbraid_proto::Time;
 use linkbraid_wire::MacAddr;
 use std::{
@@ -26,6 +26,8 @@ pub(crate) struct Found {
     pub addresses: BTreeMap<u32, Vec<String>>,
     /// Members that have a default route of their own, and whether it is one of IPv6.
     pub default_routes: BTreeSet<(u32, bool)>,
+    /// The queues of members, by the members' indexes.
+    pub queues: BTreeMap<u32, Queue>,
     /// Chains of the host's filters that drop what its guests send and get.
     pub forward: Vec<ForwardChain>,
     /// Why members do not join again whose interfaces are there, by the names of these.
@@ -142,6 +144,7 @@ impl Found {
     pub(crate) fn keep_members(&mut self, is_member: impl Fn(u32) -> bool) {
         self.addresses.retain(|index, _| is_member(*index));
         self.default_routes.retain(|(index, _)| is_member(*index));
+        self.queues.retain(|index, _| is_member(*index));
         self.tries.retain(|what, _| match what {
             Kept::Member(index) | Kept::Flags(index) | Kept::Place(index) => is_member(*index),
             _ => true,

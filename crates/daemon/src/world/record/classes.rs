@@ -1,10 +1,13 @@
 //! Records for `class show` and `stats --latency`.
 
 use crate::{
-    io::{error::About as _, group::Groups},
-    world::bond::Bond,
+    io::{error::About as _, group::Groups, state::SavedClass},
+    world::{
+        bond::{Bond, has_precedence},
+        member::Member,
+    },
 };
-use linkbraid_api::{ClassRecord, Error, LatencyRecord, Records, RuleRecord};
+use linkbraid_api::{ClassRecord, Error, LatencyRecord, QueueRecord, Records, RuleRecord};
 use linkbraid_dataplane::{Count, Latency, Stage};
 use linkbraid_proto::{Time, host::DEFAULT_CLASS};
 use std::time::Duration;
@@ -31,6 +34,7 @@ pub(crate) fn classes(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
             };
             let own = driven.members.iter().filter(|member| member.class == class.number);
             let sent: Count = bond.path.class_counts(class.number).about(&bond.saved.name, what)?;
+            let over = bond.path.class_over(class.number).about(&bond.saved.name, what)?;
             // The members that its frames to plain hosts leave by.
             let uses = driven.host.own_side().plain_lanes(None, class.number);
             records.push(ClassRecord {
@@ -42,10 +46,22 @@ pub(crate) fn classes(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
                 rules: order.iter().enumerate().filter_map(rule).collect(),
                 tx_frames: sent.frames,
                 tx_bytes: sent.bytes,
+                tx_over: over.frames,
+                queues: queues(bond, &driven.members, class),
             });
         }
     }
     Ok(Records::Classes(records))
+}
+
+/// The queues of members, for a class that has precedence in them. Those of members of other classes are none that it waits in.
+fn queues(bond: &Bond, members: &[Member], class: &SavedClass) -> Vec<QueueRecord> {
+    let is_its = |member: &&Member| member.class == DEFAULT_CLASS || member.class == class.number;
+    let record = |member: &Member| {
+        let queue = bond.queue(member.ifindex)?;
+        Some(QueueRecord { member: member.name.clone(), kind: queue.kind.clone(), ours: queue.is_ours() })
+    };
+    members.iter().filter(|_| has_precedence(class)).filter(is_its).filter_map(record).collect()
 }
 
 /// `stats --latency`
