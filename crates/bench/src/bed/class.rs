@@ -1,4 +1,4 @@
-//! A class with members of its own on every bond of a lab.
+//! A class on every bond of a lab.
 
 use super::{BOND, Bed, SETTLE_LIMIT};
 use linkbraid_api::{Error, LaneRecord, PeerState};
@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
     pub name: &'static str,
-    /// Its members, the same on every host.
+    /// Its members, the same on every host; without any it shares those of all other traffic.
     pub members: &'static [&'static str],
     pub rule: &'static str,
     pub policy: &'static str,
@@ -18,7 +18,8 @@ pub struct Class {
 impl Class {
     fn command(&self) -> String {
         let Self { name, members, rule, policy } = self;
-        format!("class add {BOND} {name} --member {} --match {rule} --policy {policy}", members.join(","))
+        let own = if members.is_empty() { String::new() } else { format!("--member {} ", members.join(",")) };
+        format!("class add {BOND} {name} {own}--match {rule} --policy {policy}")
     }
 }
 
@@ -75,6 +76,9 @@ fn settled(lanes: &[LaneRecord], members: &[String], class: Option<&Class>, peer
         .iter()
         .filter(|lane| lane.share_ppm > 0 && matches!(lane.state.as_str(), "up" | "heard"))
         .filter(|lane| lane.peer != PLAIN)
+        .filter(|lane| {
+            !class.is_some_and(|class| class.members.is_empty() && lane.class.as_deref() == Some(class.name))
+        })
         .collect();
     let class_of =
         |member: &str| class.filter(|class| class.members.contains(&member)).map(|class| class.name);

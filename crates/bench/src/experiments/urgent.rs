@@ -34,6 +34,9 @@ const PERIODS_US: RangeInclusive<u64> = 100..=100_000;
 
 /// The last link for messages alone.
 const DEDICATED: Class = Class { name: "urgent", members: &["eth2"], rule: "priority=6", policy: "spread" };
+/// A priority that queues treat like none (`TC_PRIO_INTERACTIVE_BULK`), and a class without links for it.
+const MARKED: i32 = 4;
+const SHARED: Class = Class { name: "urgent", members: &[], rule: "priority=4", policy: "spread" };
 /// The last two for messages alone, and both for each of them.
 const MIRRORED: Class =
     Class { name: "urgent", members: &["eth1", "eth2"], rule: "priority=6", policy: "mirror" };
@@ -108,8 +111,8 @@ fn judge(run: &mut Run<'_>) {
 }
 
 fn of_load(report: &Report, load: &str) -> Vec<Goal> {
-    let [idle, two, one, bulk] =
-        ["idle", "two", "one-0", scenario::BULK].map(|word| scenario::id(load, word));
+    let [idle, two, one, shared, bulk] =
+        ["idle", "two", "one-0", "one-class", scenario::BULK].map(|word| scenario::id(load, word));
     let ratio = |id: &str, metric: &str, base: &str| report.times(id, metric, base);
     let links = (LINKS - 1) as f64;
     let lost = report.spread(&two, "lost").map(|lost| lost.max);
@@ -117,7 +120,7 @@ fn of_load(report: &Report, load: &str) -> Vec<Goal> {
     let (most, least) = (Bound::AtMost, Bound::AtLeast);
     let of_links = format!("of {links} bare links' goodput for bulk traffic");
     let bulk = ratio(&two, "bulk.mbit", &bulk).map(|ratio| ratio / links);
-    let better = ratio(&one, "median_us", &two);
+    let [better, ahead] = [&two, &shared].map(|base| ratio(&one, "median_us", base));
     [
         Goal::new(
             &two,
@@ -130,6 +133,7 @@ fn of_load(report: &Report, load: &str) -> Vec<Goal> {
         Goal::new(&two, "messages lost", most, 0.0, lost),
         Goal::new(&two, of_links, least, BULK, bulk),
         Goal::new(&one, "times the median round trip of two channels", least, BETTER, better),
+        Goal::new(&one, "times that of a class with precedence on the same links", least, BETTER, ahead),
     ]
     .map(|goal| goal.unless(busy.clone()))
     .into()

@@ -91,19 +91,20 @@ const PAPERS: [Paper; 11] = [
     Paper {
         experiment: "urgent",
         changed: "The paper timed messages inside its driver; here whole round trips are timed, and 'linkbraid stats --latency' shows where the time went on a bond in use.",
-        rows: &[(
-            "BondingPlus, Figs. 6 to 9",
-            "median round trip beside bulk traffic: one channel with priority 0, with priority 6, a channel of their own",
-            "very long, much shorter but jittery, shortest",
-            |r| {
-                let all = |load: &str| {
-                    let of =
-                        |row| Some(format!("{:.0} us", r.median(&format!("{load}/{row}"), "median_us")?));
-                    Some(format!("{}: {}", load.to_uppercase(), all(["one-0", "one-6", "two"], ", ", of)?))
-                };
-                found(["tcp", "udp"], "; ", all)
-            },
-        )],
+        rows: &[
+            (
+                "BondingPlus, Figs. 6 to 9",
+                "median round trip beside bulk traffic: one channel with priority 0, with priority 6, a channel of their own",
+                "very long, much shorter but jittery, shortest",
+                |r| round_trips(r, &["one-0", "one-6", "two"]),
+            ),
+            (
+                "BondingPlus, second scenario",
+                "the same on one channel: with priority 0, and in a class with precedence",
+                "very long, much shorter but jittery",
+                |r| round_trips(r, &["one-0", "one-class"]),
+            ),
+        ],
     },
     Paper {
         experiment: "tokens",
@@ -356,4 +357,14 @@ fn ways(report: &Report, bytes: usize, metric: &str, unit: &str) -> Option<Strin
     };
     let memory = found(["shm", "shm-65521"], ", ", of).unwrap_or_default();
     Some(format!("{}; {memory}; {}", of("cable")?, of("udp")?))
+}
+
+/// The median round trip of each of these scenarios, over TCP and over UDP.
+fn round_trips(report: &Report, scenarios: &[&str]) -> Option<String> {
+    let of = |load: &str| {
+        let median =
+            |word: &&str| Some(format!("{:.0} us", report.median(&format!("{load}/{word}"), "median_us")?));
+        Some(format!("{}: {}", load.to_uppercase(), all(scenarios, ", ", median)?))
+    };
+    found(["tcp", "udp"], "; ", of)
 }

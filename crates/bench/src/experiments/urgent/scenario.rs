@@ -1,6 +1,6 @@
 //! Round trips beside bulk traffic: on an idle link, in one channel with it, and in a channel of their own.
 
-use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads, topology};
+use super::{DEDICATED, LINKS, Load, MARKED, PRIORITY, RATE, SHARED, classed, loads, topology};
 use crate::activity::Activity;
 use crate::experiments::prelude::*;
 use crate::flow::{MessageFlow, Messages, Trip, Trips, ms, us};
@@ -24,8 +24,10 @@ enum Place {
     Bare,
     /// A bond without classes.
     One,
-    /// A bond with a class for messages.
+    /// A bond with a class for messages that has a link.
     Two,
+    /// A bond with a class for messages that has none of its own.
+    Shared,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,13 +48,19 @@ const fn scenario(word: &'static str, title: &'static str, place: Place, bulk_li
 }
 
 /// The bare link for reference, also while another lab has the bulk traffic of `two`, which takes CPU time and nothing of
-/// the link; the same link idle; the papers' three.
-pub(super) const SCENARIOS: [Scenario; 6] = [
+/// the link; the same link idle; the papers' three, the second one also with a class whose messages have a priority that queues
+/// treat like none.
+pub(super) const SCENARIOS: [Scenario; 7] = [
     scenario("bare", "bare link, idle", Place::Bare, 0),
     Scenario { bulk: Place::Two, ..scenario("busy", "bare link, bulk elsewhere", Place::Bare, LINKS - 1) },
     scenario("idle", "two channels, idle", Place::Two, 0),
     Scenario { priority: 0, ..scenario("one-0", "one channel, priority 0", Place::One, LINKS) },
     Scenario { order: Order::Priority, ..scenario("one-6", "one channel, priority 6", Place::One, LINKS) },
+    Scenario {
+        priority: MARKED,
+        order: Order::Priority,
+        ..scenario("one-class", "one channel, a class with precedence", Place::Shared, LINKS)
+    },
     scenario("two", "two channels", Place::Two, LINKS - 1),
 ];
 
@@ -64,7 +72,7 @@ pub(super) fn id(load: &str, word: &str) -> String {
 }
 
 /// The labs by their place; one that could not be made is none.
-type Beds = [Option<Bed>; 3];
+type Beds = [Option<Bed>; 4];
 
 pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
     if !loads(run).iter().any(|load| wanted(run, *load)) {
@@ -72,7 +80,7 @@ pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
     }
     let bare = run.bare("bare", topology(1))?;
     let one = run.bonded("one", topology(LINKS))?;
-    let beds = [Some(bare), Some(one), classed(run, "two", DEDICATED)?];
+    let beds = [Some(bare), Some(one), classed(run, "two", DEDICATED)?, classed(run, "shared", SHARED)?];
     for load in loads(run).iter().copied().filter(|load| wanted(run, *load)).collect::<Vec<_>>() {
         one_load(run, &beds, load, messages)?;
     }
@@ -154,6 +162,7 @@ pub(super) fn compare(report: &mut Report, load: &str) {
             (scenario.word != "idle", "idle"),
             (scenario.word.starts_with("one"), "two"),
             (scenario.word == "two", "busy"),
+            (scenario.word == "one-0", "one-class"),
         ];
         for base in bases.into_iter().filter(|(is, _)| *is).map(|(_, word)| id(load, word)) {
             for metric in ["median_us", "p99_us"] {
@@ -172,7 +181,7 @@ fn line(id: &str, repeat: u32, sample: &Value) -> String {
     let bulk = bulk.map_or_else(String::new, |mbit| format!("  bulk {mbit:.1} Mbit/s"));
     let lost = if of("lost") > 0.0 { format!("  {} lost", of("lost")) } else { String::new() };
     format!(
-        "  #{} {id:<10} {:>9.0} us, 99 % {:>9.0} us, max {:>9.0} us of {}{lost}{bulk}  CPU {:.0} %",
+        "  #{} {id:<13} {:>9.0} us, 99 % {:>9.0} us, max {:>9.0} us of {}{lost}{bulk}  CPU {:.0} %",
         repeat + 1,
         of("median_us"),
         of("p99_us"),

@@ -93,15 +93,16 @@ fn two_channels_are_judged_against_the_idle_link_and_one_against_two() {
         messages(&mut report, "udp/idle", &[100.0]);
         messages(&mut report, "udp/two", &[100.0 * median]);
         messages(&mut report, "udp/one-0", &[100.0 * median * better]);
+        messages(&mut report, "udp/one-class", &[100.0 * median]);
         let idle = report.measures.iter_mut().find(|m| m.id == "udp/idle" && m.metric == "p99_us");
         idle.expect("there").values[0] = 200.0 * median / p99;
         scenario::compare(&mut report, "udp");
         of_load(&report, "udp").iter().map(|goal| goal.met).collect::<Vec<_>>()
     };
-    assert_eq!(verdicts(1.2, 2.0, 20.0, 1.9401), [Some(true); 5]);
+    assert_eq!(verdicts(1.2, 2.0, 20.0, 1.9401), [Some(true); 6]);
     assert_eq!(
         verdicts(1.21, 2.1, 19.0, 1.93),
-        [Some(false), Some(false), Some(true), Some(false), Some(false)]
+        [Some(false), Some(false), Some(true), Some(false), Some(false), Some(false)]
     );
     assert!(of_load(&empty(), "udp").iter().all(|goal| goal.met.is_none()));
 }
