@@ -258,8 +258,25 @@ fn records(report: &Report, Records { kind, words, columns }: &Records) -> Optio
         headings: columns.iter().map(|(heading, _)| (*heading).to_owned()).collect(),
         words,
         rows: ids.iter().map(|id| columns.iter().map(|(_, cell)| cell(report, id)).collect()).collect(),
-        notes: messages(report, first).filter(|_| *kind == MESSAGES).into_iter().collect(),
+        notes: match *kind == MESSAGES {
+            true => messages(report, first)
+                .into_iter()
+                .chain(ids.iter().filter_map(|id| stages(report, id)))
+                .collect(),
+            false => Vec::new(),
+        },
     })
+}
+
+/// Where frames of a case spent their time on the way out.
+fn stages(report: &Report, id: &str) -> Option<String> {
+    let stage = |stage: &str| {
+        let of = |figure: &str| report.median(id, &format!("stages.{stage}.{figure}_us"));
+        let (mean, stddev) = (of("mean")?, of("stddev")?);
+        Some(format!("{mean:.1} us (deviation {stddev:.1}, {:.1} to {:.1})", of("min")?, of("max")?))
+    };
+    let [application, driver] = ["application", "driver"].map(stage);
+    Some(format!("{id}: application to bond {}, bond to NIC {}", application?, driver?))
 }
 
 /// What was sent, where messages were.

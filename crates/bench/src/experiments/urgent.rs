@@ -3,6 +3,7 @@
 mod cuts;
 pub(super) mod figure;
 mod scenario;
+mod stages;
 
 use crate::bed::Class;
 use crate::experiments::prelude::*;

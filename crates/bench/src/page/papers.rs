@@ -90,13 +90,25 @@ const PAPERS: [Paper; 11] = [
     },
     Paper {
         experiment: "urgent",
-        changed: "The paper timed messages inside its driver; here whole round trips are timed, and 'linkbraid stats --latency' shows where the time went on a bond in use.",
+        changed: "The paper timed messages inside its driver; here whole round trips are timed, and in a turn of its own, by 'linkbraid stats --latency', the way out.",
         rows: &[
             (
                 "BondingPlus, Figs. 6 to 9",
                 "median round trip beside bulk traffic: one channel with priority 0, with priority 6, a channel of their own",
                 "very long, much shorter but jittery, shortest",
                 |r| round_trips(r, &["one-0", "one-6", "two"]),
+            ),
+            (
+                "BondingPlus, Figs. 6 to 9",
+                "application to driver, mean: one channel with priority 0, a class on it with precedence, a channel of their own",
+                "42 to 49 us in all three",
+                |r| stages(r, "application"),
+            ),
+            (
+                "BondingPlus, Figs. 6 to 9",
+                "driver to NIC, mean (and deviation): the same",
+                "very long, much shorter but jittery, shortest",
+                |r| stages(r, "driver"),
             ),
             (
                 "BondingPlus, second scenario",
@@ -365,6 +377,20 @@ fn round_trips(report: &Report, scenarios: &[&str]) -> Option<String> {
         let median =
             |word: &&str| Some(format!("{:.0} us", report.median(&format!("{load}/{word}"), "median_us")?));
         Some(format!("{}: {}", load.to_uppercase(), all(scenarios, ", ", median)?))
+    };
+    found(["tcp", "udp"], "; ", of)
+}
+
+/// The mean of a stage on the way out, and its deviation, over TCP and over UDP.
+fn stages(report: &Report, stage: &str) -> Option<String> {
+    let of = |load: &str| {
+        let mean = |word: &&str| {
+            let of = |figure: &str| {
+                report.median(&format!("{load}/{word}"), &format!("stages.{stage}.{figure}_us"))
+            };
+            Some(format!("{:.1} us ({:.1})", of("mean")?, of("stddev")?))
+        };
+        Some(format!("{}: {}", load.to_uppercase(), all(&["one-0", "one-class", "two"], ", ", mean)?))
     };
     found(["tcp", "udp"], "; ", of)
 }

@@ -1,6 +1,6 @@
 //! Round trips beside bulk traffic: on an idle link, in one channel with it, and in a channel of their own.
 
-use super::{DEDICATED, LINKS, Load, MARKED, PRIORITY, RATE, SHARED, classed, loads, topology};
+use super::{DEDICATED, LINKS, Load, MARKED, PRIORITY, RATE, SHARED, classed, loads, stages, topology};
 use crate::activity::Activity;
 use crate::experiments::prelude::*;
 use crate::flow::{MessageFlow, Messages, Trip, Trips, ms, us};
@@ -9,13 +9,14 @@ use crate::planned::Planned;
 use crate::report::{MESSAGES, Points, Record, both};
 use crate::sample::Sample;
 use crate::stats::shares;
+use linkbraid_api::REST;
 use linkbraid_lab::{Order, iperf};
 use serde_json::{Value, json};
 
 /// How long bulk traffic may be on its way up, beyond the seconds that are not measured, before round trips count.
-const LEAD: Duration = Duration::from_millis(200);
+pub(super) const LEAD: Duration = Duration::from_millis(200);
 /// How long before its end they no longer count: all that counts had traffic beside it.
-const TAIL: Duration = Duration::from_millis(200);
+pub(super) const TAIL: Duration = Duration::from_millis(200);
 const TRACED: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +39,21 @@ pub(super) struct Scenario {
     priority: i32,
     order: Order,
     /// Links that the bulk traffic beside it may use.
-    bulk_links: usize,
+    pub(super) bulk_links: usize,
     /// Where that traffic is.
     bulk: Place,
+}
+
+impl Scenario {
+    /// The class whose way out is measured: with bulk traffic, and where messages do not share the default class with traffic
+    /// that a queue treats otherwise.
+    fn class(&self) -> Option<&'static str> {
+        match self.place {
+            Place::Two | Place::Shared if self.bulk_links > 0 => Some(SHARED.name),
+            Place::One if self.order == Order::Fifo => Some(REST),
+            _ => None,
+        }
+    }
 }
 
 const fn scenario(word: &'static str, title: &'static str, place: Place, bulk_links: usize) -> Scenario {
@@ -214,7 +227,12 @@ fn measure(
     let [bed, _] = beds;
     let queue = order(bed, scenario.order)?;
     let messages = Messages { over: load.over, priority: scenario.priority, ..messages };
-    let found = under_load(run, beds, load, scenario, messages);
+    let found = under_load(run, beds, load, scenario, messages).and_then(|mut found| {
+        if let Some(class) = scenario.class() {
+            found.sample["stages"] = stages::measure(run, beds, load, scenario, messages, class)?;
+        }
+        Ok(found)
+    });
     order(bed, Order::Fifo)?;
     found.map(|found| Found { queue, ..found })
 }
