@@ -265,7 +265,7 @@ impl Control {
         fabric::retry(world);
         for bond in world.bonds.values_mut() {
             if bond.is_stripe_stale()
-                && let Err(error) = bond.follow_rates(&world.netlink).await
+                && let Err(error) = bond.follow_rates(&world.netlink, world.clock.now()).await
             {
                 tracing::error!(%error, "stripe length not set");
             }

@@ -268,6 +268,7 @@ impl Operations {
             Request::Latency { name } => records(world, name, record::latency),
             Request::Stats { name } => records(world, name, record::stats),
             Request::Explain(request) => {
+                upkeep::queues(world).await;
                 let told = explain::run(world, &request).await;
                 told.map_or_else(Reply::Error, |told| Reply::Records(Records::Explained(Box::new(told))))
             }

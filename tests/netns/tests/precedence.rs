@@ -84,6 +84,9 @@ fn what_a_class_sends_leaves_before_bulk_on_the_same_links() {
         });
         assert!(is_better, "{members} members, without precedence and with it: {seen:?}");
         eprintln!("{members} members, without precedence and with it: {seen:?}");
+        let flow = format!("udp {} > {}:{VOICE}", net.host("a").ipv4(), net.host("b").ipv4());
+        let told = net.say_words("a", &["explain", BOND, &flow]).out;
+        assert!(told.contains("; with priority 6, as its tbf decides"), "{told}");
         let [class] = &classes(&net)[..] else { panic!("one class") };
         assert!(class.queues.iter().all(|queue| queue.kind == "tbf" && !queue.ours), "{class:?}");
     }

@@ -4,7 +4,9 @@
 //! way finds here what to put back.
 
 use crate::io::error::About as _;
-use linkbraid_api::{BondSettings, ClassName, ClassSettings, Error, LinkName, MemberSettings, Rule};
+use linkbraid_api::{
+    BondSettings, ClassName, ClassSettings, Error, LinkName, MemberSettings, Precedence, Rule,
+};
 use linkbraid_link::{Route, Saved};
 use linkbraid_proto::inspector::Timing;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
@@ -69,6 +71,17 @@ pub(crate) struct SavedClass {
     /// Whether a configuration file made it.
     #[serde(default)]
     pub applied: bool,
+}
+
+impl SavedClass {
+    /// Whether its frames leave before others.
+    pub(crate) fn has_precedence(&self) -> bool {
+        match self.settings.precedence {
+            Precedence::Auto => !self.has_members,
+            Precedence::On => true,
+            Precedence::Off => false,
+        }
+    }
 }
 
 impl SavedBond {

@@ -62,7 +62,7 @@ pub(crate) async fn settle(world: &mut World, bond: &mut Bond) -> Result<(), Err
     let kept = keep_mac(&world.netlink, bond).await;
     bond.read_addresses(&world.netlink, world.clock).await?;
     bond.write_tables(world.clock)?;
-    bond.follow_rates(&world.netlink).await?;
+    bond.follow_rates(&world.netlink, world.clock.now()).await?;
     kept
 }
 

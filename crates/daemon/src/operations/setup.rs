@@ -272,7 +272,7 @@ pub(crate) async fn start(world: &World, bond: &mut Bond) -> Result<(), Error> {
     if let Err(error) = bond.measure_latency(bond.saved.settings.latency) {
         tracing::error!(%error, "latency is not measured");
     }
-    bond.follow_rates(&world.netlink).await?;
+    bond.follow_rates(&world.netlink, world.clock.now()).await?;
     bond.start(world.clock).await
 }
 

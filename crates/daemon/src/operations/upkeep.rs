@@ -11,13 +11,10 @@ pub(super) use bridge::keep_flags;
 pub(super) use forward::forward_chains;
 
 use crate::{
-    io::{error::About as _, undo::not_undone},
+    io::{error::About as _, state::SavedClass, undo::not_undone},
     world::{
         World,
-        bond::{
-            found::{Interface, Kept},
-            has_precedence,
-        },
+        bond::found::{Interface, Kept},
         member::Member,
     },
 };
@@ -124,7 +121,9 @@ pub(super) async fn addresses(world: &mut World, index: u32) {
 
 /// Reads the queues of members.
 pub(super) async fn queues(world: &mut World) {
-    for bond in world.bonds.values_mut().filter(|bond| bond.saved.classes.iter().any(has_precedence)) {
+    for bond in
+        world.bonds.values_mut().filter(|bond| bond.saved.classes.iter().any(SavedClass::has_precedence))
+    {
         bond.read_queues(&world.netlink).await;
     }
 }
@@ -302,9 +301,9 @@ async fn members(world: &mut World, name: &str) {
         keep_member(world, name, &member).await;
     }
     // A link that was never up had no queue yet.
-    let World { bonds, netlink, .. } = world;
+    let World { bonds, netlink, clock, .. } = world;
     if let Some(bond) = bonds.get_mut(name)
-        && let Err(error) = bond.write_precedence(netlink).await
+        && let Err(error) = bond.write_precedence(netlink, clock.now()).await
     {
         tracing::warn!(%error, "classes may have no precedence");
     }

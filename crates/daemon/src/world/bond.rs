@@ -27,9 +27,8 @@ use found::Found;
 use linkbraid_api::{Borrow, Error, Fallback, Policy};
 use linkbraid_dataplane::{self as dataplane, DataPath, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
-use linkbraid_proto::{Secret, answers, auth, host, host::StripeBasis, plan::ClassTerms};
+use linkbraid_proto::{Secret, Time, answers, auth, host, host::StripeBasis, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
-pub(crate) use precedence::has_precedence;
 use std::{net::IpAddr, sync::Arc};
 
 /// One bond.
@@ -52,8 +51,8 @@ pub(crate) struct Bond {
     pub latency: Option<LatencyMeter>,
     /// The rules of its classes.
     pub rules: Rules,
-    /// What the data path knows of precedence; none: not known.
-    precedence: Option<precedence::Written>,
+    /// What the data path knows of precedence: classes, a bit each, and what members carry, in kbit/s by slot; none: not known.
+    precedence: Option<(u32, [u32; dataplane::MEMBERS_MAX])>,
     /// What others have done to its interfaces.
     pub found: Found,
     /// The keys of ARP+.
@@ -251,8 +250,8 @@ impl Bond {
     }
 
     /// Does what follows from the rates of members: the length of stripes, and what frames with precedence may have.
-    pub(crate) async fn follow_rates(&mut self, netlink: &Netlink) -> Result<(), Error> {
-        self.write_precedence(netlink).await?;
+    pub(crate) async fn follow_rates(&mut self, netlink: &Netlink, now: Time) -> Result<(), Error> {
+        self.write_precedence(netlink, now).await?;
         self.write_stripe(netlink).await
     }
 

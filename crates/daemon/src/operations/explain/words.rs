@@ -2,7 +2,7 @@
 
 use super::frame::Ends;
 use crate::{
-    io::group::Groups,
+    io::{group::Groups, state::SavedClass},
     world::{bond::Bond, driven::Driven},
 };
 use linkbraid_api::{ExplainRecord, Flow, FlowProtocol, Policy, REST, StepLaneRecord, StepRecord};
@@ -58,7 +58,9 @@ impl Told<'_> {
         }
         if let Some(member) = &member {
             steps.push(step("lane", self.lane(member, second.as_deref(), plan)));
-            steps.push(step("frame", format!("leaves by {member}, from {source_mac} to {destination_mac}")));
+            let ahead = self.ahead(&driven);
+            let text = format!("leaves by {member}, from {source_mac} to {destination_mac}{ahead}");
+            steps.push(step("frame", text));
         }
         let reason = self.explained.reason;
         let sent = reason.verdict == "sent";
@@ -159,6 +161,18 @@ impl Told<'_> {
         match has_groups {
             true => words + "; rules by control group were tried with the daemon's own",
             false => words,
+        }
+    }
+
+    /// Whether it leaves before others that wait in the member's queue.
+    fn ahead(&self, driven: &Driven) -> String {
+        let class = self.bond.saved.classes.iter().find(|class| class.number == self.explained.class);
+        let member = driven.members.iter().find(|member| Some(member.slot) == self.explained.slot);
+        let queue = member.and_then(|member| self.bond.queue(member.ifindex));
+        match queue.filter(|queue| class.is_some_and(SavedClass::has_precedence) && queue.has_frames()) {
+            Some(queue) if queue.is_ours() => "; ahead of others in its queue".to_owned(),
+            Some(queue) => format!("; with priority 6, as its {} decides", queue.kind),
+            None => String::new(),
         }
     }
 

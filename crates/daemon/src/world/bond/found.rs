@@ -65,6 +65,8 @@ pub(crate) enum Kept {
     Flags(u32),
     /// That the member with this index is in the bond.
     Place(u32),
+    /// The queue of the member with this index: whether it heeds priorities.
+    Queue(u32),
 }
 
 /// How often it was put back, and when it may be tried again.
@@ -146,7 +148,9 @@ impl Found {
         self.default_routes.retain(|(index, _)| is_member(*index));
         self.queues.retain(|index, _| is_member(*index));
         self.tries.retain(|what, _| match what {
-            Kept::Member(index) | Kept::Flags(index) | Kept::Place(index) => is_member(*index),
+            Kept::Member(index) | Kept::Flags(index) | Kept::Place(index) | Kept::Queue(index) => {
+                is_member(*index)
+            }
             _ => true,
         });
     }

@@ -1,28 +1,17 @@
 //! Precedence of classes: which have it, how much of each member, and the queues of members that heed it.
 
-use super::Bond;
-use crate::io::{error::About as _, state::SavedClass};
-use linkbraid_api::{Error, Precedence};
+use super::{Bond, found::Kept};
+use crate::io::error::About as _;
+use linkbraid_api::Error;
 use linkbraid_dataplane as dataplane;
 use linkbraid_link::{Netlink, Queue};
+use linkbraid_proto::Time;
 use std::collections::BTreeMap;
-
-/// What the data path was told last: the classes, a bit each, and what each member carries, in kbit/s by slot.
-pub(super) type Written = (u32, [u32; dataplane::MEMBERS_MAX]);
-
-/// Whether frames of a class leave before others.
-pub(crate) fn has_precedence(class: &SavedClass) -> bool {
-    match class.settings.precedence {
-        Precedence::Auto => !class.has_members,
-        Precedence::On => true,
-        Precedence::Off => false,
-    }
-}
 
 impl Bond {
     /// Brings the data path and the queues of members up to date with classes and rates.
-    pub(crate) async fn write_precedence(&mut self, netlink: &Netlink) -> Result<(), Error> {
-        let classes = self.saved.classes.iter().filter(|class| has_precedence(class));
+    pub(crate) async fn write_precedence(&mut self, netlink: &Netlink, now: Time) -> Result<(), Error> {
+        let classes = self.saved.classes.iter().filter(|class| class.has_precedence());
         let classes = classes.fold(0, |mask, class| mask | 1 << class.number);
         // Once it is none there is nothing to follow.
         if classes == 0 && self.precedence.is_some_and(|(before, _)| before == 0) {
@@ -34,7 +23,7 @@ impl Bond {
             written.about(&self.saved.name, "cannot write the data path's tables")?;
             self.precedence = Some(wanted);
         }
-        self.write_queues(netlink, classes != 0).await;
+        self.write_queues(netlink, classes != 0, now).await;
         Ok(())
     }
 
@@ -52,23 +41,37 @@ impl Bond {
         kbit
     }
 
-    /// Has members send by priority, or as the kernel would. Where that is refused it is told of (`class show`), and all else works.
-    async fn write_queues(&mut self, netlink: &Netlink, by_priority: bool) {
+    /// Has members send by priority, or as the kernel would. What is refused is tried again later; all else works.
+    async fn write_queues(&mut self, netlink: &Netlink, by_priority: bool, now: Time) {
         self.read_queues(netlink).await;
         let mut is_changed = false;
         for member in self.members() {
-            let changed = match self.found.queues.get(&member.ifindex) {
-                Some(queue) if by_priority && queue.is_default() => {
-                    netlink.queue_by_priority(member.ifindex).await
-                }
-                Some(queue) if !by_priority && queue.is_ours() => {
-                    netlink.queue_by_default(member.ifindex).await
-                }
-                _ => continue,
+            let (index, what) = (member.ifindex, Kept::Queue(member.ifindex));
+            let change = match self.found.queues.get(&index) {
+                Some(queue) if by_priority => queue.is_default(),
+                Some(queue) => queue.is_ours(),
+                None => false,
+            };
+            if !change {
+                self.found.is_right(what);
+                continue;
+            }
+            // Users may change their mind as often as they like; only what was refused waits.
+            if !self.found.is_due(what, now) && self.found.refusal(what).is_some() {
+                continue;
+            }
+            let changed = match by_priority {
+                true => netlink.queue_by_priority(index).await,
+                false => netlink.queue_by_default(index).await,
             };
             is_changed = true;
-            if let Err(error) = changed {
-                tracing::warn!(%error, "frames with precedence wait like others there");
+            match changed.about(&member.name, "cannot set its queueing discipline") {
+                Ok(()) => self.found.is_right(what),
+                Err(error) => {
+                    if self.found.refused(what, &error.cause) {
+                        self.report_member(&member.name, "queue_refused", error.to_string());
+                    }
+                }
             }
         }
         if is_changed {

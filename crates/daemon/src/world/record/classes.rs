@@ -2,10 +2,7 @@
 
 use crate::{
     io::{error::About as _, group::Groups, state::SavedClass},
-    world::{
-        bond::{Bond, has_precedence},
-        member::Member,
-    },
+    world::{bond::Bond, member::Member},
 };
 use linkbraid_api::{ClassRecord, Error, LatencyRecord, QueueRecord, Records, RuleRecord};
 use linkbraid_dataplane::{Count, Latency, Stage};
@@ -61,7 +58,7 @@ fn queues(bond: &Bond, members: &[Member], class: &SavedClass) -> Vec<QueueRecor
         let queue = bond.queue(member.ifindex)?;
         Some(QueueRecord { member: member.name.clone(), kind: queue.kind.clone(), ours: queue.is_ours() })
     };
-    members.iter().filter(|_| has_precedence(class)).filter(is_its).filter_map(record).collect()
+    members.iter().filter(|_| class.has_precedence()).filter(is_its).filter_map(record).collect()
 }
 
 /// `stats --latency`
