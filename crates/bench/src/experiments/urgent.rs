@@ -12,13 +12,13 @@ use crate::run::{cpu_limited, number};
 use linkbraid_lab::Options;
 use std::ops::RangeInclusive;
 
-/// The rate of each link, Mbit/s. At 100 the bulk traffic of two links keeps two cores so busy that an idle link in
+/// The rate of each link, Mbit/s, unless the environment says otherwise. At 100 the bulk traffic of two links keeps two cores so busy that an idle link in
 /// another lab is as slow as the second channel (`busy`): what would be measured is the processor.
 const RATE: u32 = 20;
 /// Links of each host: two for bulk traffic beside the one that messages get. The CPU of a small machine carries as much
 /// several times, so that the links are what is measured.
 const LINKS: usize = 3;
-/// How much faster switch ports are than NICs, in percent. The bulk traffic keeps each NIC busy, so at the same rate a port
+/// How much faster switch ports are than NICs, in percent, unless the environment says otherwise. The bulk traffic keeps each NIC busy, so at the same rate a port
 /// never gets rid of what waits in it: some 10 KB after one pause of the machine, and 5 ms more for every message until the
 /// end, whatever its priority. So it is gone within 0.1 s.
 const PORT_MARGIN: u32 = 5;
@@ -30,6 +30,11 @@ const PERIOD_US: u64 = 1000;
 /// Other sizes, in bytes, and periods, in microseconds.
 const BYTES_ENV: &str = "LINKBRAID_BENCH_MESSAGE_BYTES";
 const PERIOD_ENV: &str = "LINKBRAID_BENCH_MESSAGE_US";
+/// Other rates of links, in Mbit/s, and other ports.
+const RATE_ENV: &str = "LINKBRAID_BENCH_MESSAGE_MBIT";
+const PORT_MARGIN_ENV: &str = "LINKBRAID_BENCH_MESSAGE_PORTS";
+const RATES: RangeInclusive<u64> = 1..=1000;
+const PORT_MARGINS: RangeInclusive<u64> = 0..=100;
 /// Shorter and the sender has no time to listen; longer and a run has too few of them.
 const PERIODS_US: RangeInclusive<u64> = 100..=100_000;
 
@@ -42,6 +47,23 @@ const SHARED: Class = Class { name: "urgent", members: &[], rule: "priority=4", 
 const MIRRORED: Class =
     Class { name: "urgent", members: &["eth1", "eth2"], rule: "priority=6", policy: "mirror" };
 
+/// The links of a lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Links {
+    /// Their rate.
+    mbit: u32,
+    /// How much faster switch ports are, in percent.
+    port_margin: u32,
+}
+
+impl Links {
+    /// Two hosts with so many each.
+    fn topology(self, number: usize) -> Topology {
+        let options = Options { port_margin_percent: self.port_margin, ..Options::default() };
+        Topology::symmetric(2, number, Some(self.mbit)).with(options)
+    }
+}
+
 /// What messages travel over, and the bulk traffic beside them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Load {
@@ -53,10 +75,10 @@ const LOADS: [Load; 2] = [Load { word: "tcp", over: Over::Tcp }, Load { word: "u
 
 impl Load {
     /// Traffic that fills so many links.
-    fn bulk(self, run: &Run<'_>, links: usize) -> Traffic {
+    fn bulk(self, run: &Run<'_>, links: Links, number: usize) -> Traffic {
         match self.over {
             Over::Tcp => run.tcp(Cc::Cubic),
-            Over::Udp => run.udp(RATE * u32::try_from(links).unwrap_or(u32::MAX)),
+            Over::Udp => run.udp(links.mbit * u32::try_from(number).unwrap_or(u32::MAX)),
         }
     }
 }
@@ -67,30 +89,29 @@ fn loads(run: &Run<'_>) -> &'static [Load] {
 }
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    let messages = settings()?;
+    let (links, messages) = settings()?;
     run.plan(loads(run).len() * (scenario::SCENARIOS.len() + 1 + cuts::rounds(run)));
-    scenario::run(run, messages)?;
-    cuts::run(run, messages)?;
+    scenario::run(run, links, messages)?;
+    cuts::run(run, links, messages)?;
     judge(run);
     Ok(())
 }
 
-fn topology(links: usize) -> Topology {
-    let options = Options { port_margin_percent: PORT_MARGIN, ..Options::default() };
-    Topology::symmetric(2, links, Some(RATE)).with(options)
-}
-
 /// A lab whose bonds have a class. One that can't be made is a failure of its cases, not of the experiment.
-fn classed(run: &mut Run<'_>, name: &str, class: Class) -> Result<Option<Bed>, Error> {
-    let bed = run.classed(name, topology(LINKS), class);
+fn classed(run: &mut Run<'_>, links: Links, name: &str, class: Class) -> Result<Option<Bed>, Error> {
+    let bed = run.classed(name, links.topology(LINKS), class);
     run.noted(name, bed)
 }
 
 /// What is sent, unless the environment says otherwise.
-fn settings() -> Result<Messages, Error> {
+fn settings() -> Result<(Links, Messages), Error> {
+    let mbit = number(RATE_ENV, RATE.into(), RATES)? as u32;
+    let port_margin = number(PORT_MARGIN_ENV, PORT_MARGIN.into(), PORT_MARGINS)? as u32;
     let bytes = number(BYTES_ENV, BYTES, BYTES_MIN as u64..=BYTES_MAX as u64)? as usize;
     let period = number(PERIOD_ENV, PERIOD_US, PERIODS_US)?;
-    Ok(Messages { over: Over::Udp, bytes, period: Duration::from_micros(period), priority: PRIORITY })
+    let period = Duration::from_micros(period);
+    let messages = Messages { over: Over::Udp, bytes, period, priority: PRIORITY };
+    Ok((Links { mbit, port_margin }, messages))
 }
 
 /// What messages shall get: of the same link idle.

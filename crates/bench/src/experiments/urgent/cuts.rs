@@ -1,6 +1,6 @@
 //! Messages while one of their two links is cut, silently and by its carrier, again and again.
 
-use super::{LINKS, Load, MIRRORED, RATE, classed, loads, scenario, topology};
+use super::{LINKS, Links, Load, MIRRORED, classed, loads, scenario};
 use crate::experiments::prelude::*;
 use crate::flow::{MessageFlow, Messages, TripCount, Trips, ms, us};
 use crate::percentiles::Percentiles;
@@ -73,16 +73,16 @@ pub(super) struct Cut {
     pub(super) after: TripCount,
 }
 
-pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, links: Links, messages: Messages) -> Result<(), Error> {
     let messages = Messages { period: messages.period / PERIOD_DIVISOR, ..messages };
     if loads(run).iter().any(|load| run.wants(&id(&MIRROR, *load)))
-        && let Some(bed) = classed(run, "mirror", MIRRORED)?
+        && let Some(bed) = classed(run, links, "mirror", MIRRORED)?
     {
         let rounds = mirror_rounds(run);
         all(run, &bed, &MIRROR, messages, rounds)?;
     }
     if loads(run).iter().any(|load| run.wants(&id(&PLAIN, *load))) {
-        let bed = run.bonded("unmirrored", topology(2))?;
+        let bed = run.bonded("unmirrored", links.topology(2))?;
         all(run, &bed, &PLAIN, messages, BASE_ROUNDS)?;
     }
     Ok(())
@@ -122,7 +122,7 @@ fn all(run: &mut Run<'_>, bed: &Bed, kind: &Kind, messages: Messages, rounds: u3
             }
         }
         let parameters = json!({
-            "lab": bed.name(), "policy": kind.policy, "load": load.word, "rate_mbit": RATE,
+            "lab": bed.name(), "policy": kind.policy, "load": load.word, "rate_mbit": bed.links()?.first().and_then(|link| link.spec().rate_mbit),
         });
         let parameters = both(parameters, scenario::settings(&messages, real_time));
         let drops = bed.backlog_drops()?.saturating_sub(drops);

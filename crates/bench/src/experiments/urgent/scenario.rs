@@ -1,6 +1,6 @@
 //! Round trips beside bulk traffic: on an idle link, in one channel with it, and in a channel of their own.
 
-use super::{DEDICATED, LINKS, Load, MARKED, PRIORITY, RATE, SHARED, classed, loads, stages, topology};
+use super::{DEDICATED, LINKS, Links, Load, MARKED, PRIORITY, SHARED, classed, loads, stages};
 use crate::activity::Activity;
 use crate::experiments::prelude::*;
 use crate::flow::{MessageFlow, Messages, Trip, Trips, ms, us};
@@ -39,7 +39,7 @@ pub(super) struct Scenario {
     priority: i32,
     order: Order,
     /// Links that the bulk traffic beside it may use.
-    pub(super) bulk_links: usize,
+    bulk_links: usize,
     /// Where that traffic is.
     bulk: Place,
 }
@@ -87,15 +87,20 @@ pub(super) fn id(load: &str, word: &str) -> String {
 /// The labs by their place; one that could not be made is none.
 type Beds = [Option<Bed>; 4];
 
-pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, links: Links, messages: Messages) -> Result<(), Error> {
     if !loads(run).iter().any(|load| wanted(run, *load)) {
         return Ok(());
     }
-    let bare = run.bare("bare", topology(1))?;
-    let one = run.bonded("one", topology(LINKS))?;
-    let beds = [Some(bare), Some(one), classed(run, "two", DEDICATED)?, classed(run, "shared", SHARED)?];
+    let bare = run.bare("bare", links.topology(1))?;
+    let one = run.bonded("one", links.topology(LINKS))?;
+    let beds = [
+        Some(bare),
+        Some(one),
+        classed(run, links, "two", DEDICATED)?,
+        classed(run, links, "shared", SHARED)?,
+    ];
     for load in loads(run).iter().copied().filter(|load| wanted(run, *load)).collect::<Vec<_>>() {
-        one_load(run, &beds, load, messages)?;
+        one_load(run, &beds, links, load, messages)?;
     }
     Ok(())
 }
@@ -105,13 +110,19 @@ fn wanted(run: &Run<'_>, load: Load) -> bool {
 }
 
 /// All scenarios in turns, so that whatever else the machine does meets them alike.
-fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> Result<(), Error> {
+fn one_load(
+    run: &mut Run<'_>,
+    beds: &Beds,
+    links: Links,
+    load: Load,
+    messages: Messages,
+) -> Result<(), Error> {
     let [Some(bare), ..] = beds else { return Ok(()) };
     let mut found: [Vec<Found>; SCENARIOS.len()] = Default::default();
     let mut bulk: Vec<Sample> = Vec::new();
     for repeat in 0..run.settings.repeat {
         run.step(&id(load.word, BULK));
-        let sample = run.sample(bare, &load.bulk(run, 1));
+        let sample = run.sample(bare, &load.bulk(run, links, 1));
         let sample = run.noted(format!("{} #{}", id(load.word, BULK), repeat + 1), sample)?;
         bulk.extend(sample.map(|sample| Sample { repeat, ..sample }));
         for (scenario, found) in SCENARIOS.into_iter().zip(&mut found) {
@@ -122,7 +133,7 @@ fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> R
             };
             let id = id(load.word, scenario.word);
             run.step(&id);
-            let one = measure(run, [bed, bulk_bed], load, scenario, messages);
+            let one = measure(run, [bed, bulk_bed], (links, load), scenario, messages);
             if let Some(mut one) = run.noted(format!("{id} #{}", repeat + 1), one)? {
                 one.sample["repeat"] = repeat.into();
                 run.say(&line(&id, repeat, &one.sample))?;
@@ -131,18 +142,23 @@ fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> R
         }
     }
     if !bulk.is_empty() {
-        let parameters = Planned::new("", bare, load.bulk(run, 1)).parameters();
+        let parameters = Planned::new("", bare, load.bulk(run, links, 1)).parameters();
         run.samples(&id(load.word, BULK), bare, &parameters, &bulk);
     }
     for (scenario, found) in SCENARIOS.into_iter().zip(found) {
-        take(&mut run.report, load, scenario, found)?;
+        take(&mut run.report, (links, load), scenario, found)?;
     }
     compare(&mut run.report, load.word);
     Ok(())
 }
 
 /// Takes what was measured of one case into the report, with the trace of the typical sample.
-fn take(report: &mut Report, load: Load, scenario: Scenario, found: Vec<Found>) -> Result<(), Error> {
+fn take(
+    report: &mut Report,
+    (links, load): (Links, Load),
+    scenario: Scenario,
+    found: Vec<Found>,
+) -> Result<(), Error> {
     let Some(first) = found.first() else { return Ok(()) };
     let id = id(load.word, scenario.word);
     let parameters = json!({
@@ -151,7 +167,8 @@ fn take(report: &mut Report, load: Load, scenario: Scenario, found: Vec<Found>) 
         "load": load.word,
         "members": if scenario.place == Place::Bare { 0 } else { LINKS },
         "bulk_links": scenario.bulk_links,
-        "rate_mbit": RATE,
+        "rate_mbit": links.mbit,
+        "port_margin_percent": links.port_margin,
         "queue": format!("tbf, {}", first.queue),
     });
     let parameters = both(parameters, first.settings.clone());
@@ -220,16 +237,17 @@ struct Found {
 fn measure(
     run: &Run<'_>,
     beds: [&Bed; 2],
-    load: Load,
+    (links, load): (Links, Load),
     scenario: Scenario,
     messages: Messages,
 ) -> Result<Found, Error> {
     let [bed, _] = beds;
     let queue = order(bed, scenario.order)?;
     let messages = Messages { over: load.over, priority: scenario.priority, ..messages };
-    let found = under_load(run, beds, load, scenario, messages).and_then(|mut found| {
+    let found = under_load(run, beds, (links, load), scenario, messages).and_then(|mut found| {
         if let Some(class) = scenario.class() {
-            found.sample["stages"] = stages::measure(run, beds, load, scenario, messages, class)?;
+            let bulk = load.bulk(run, links, scenario.bulk_links);
+            found.sample["stages"] = stages::measure(run, beds, bulk, messages, class)?;
         }
         Ok(found)
     });
@@ -249,7 +267,7 @@ fn order(bed: &Bed, order: Order) -> Result<&'static str, Error> {
 fn under_load(
     run: &Run<'_>,
     [bed, bulk_bed]: [&Bed; 2],
-    load: Load,
+    (links, load): (Links, Load),
     scenario: Scenario,
     messages: Messages,
 ) -> Result<Found, Error> {
@@ -257,7 +275,10 @@ fn under_load(
     let flow = MessageFlow::start(a, b, messages)?;
     let bulk = match scenario.bulk_links {
         0 => None,
-        links => Some(iperf::start(bulk_bed.host("a")?, bulk_bed.host("b")?, &load.bulk(run, links))?),
+        number => {
+            let traffic = load.bulk(run, links, number);
+            Some(iperf::start(bulk_bed.host("a")?, bulk_bed.host("b")?, &traffic)?)
+        }
     };
     let run_for = run.settings;
     run.pause(Duration::from_secs(run_for.omit.into()) + LEAD)?;

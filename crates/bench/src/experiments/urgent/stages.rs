@@ -2,8 +2,7 @@
 //! bond to the NIC's driver, which is where they wait behind others. The papers call these 'application to driver' and 'driver
 //! to NIC'. In a turn of its own, since measuring costs each frame a little.
 
-use super::Load;
-use super::scenario::{LEAD, Scenario, TAIL};
+use super::scenario::{LEAD, TAIL};
 use crate::bed::BOND;
 use crate::experiments::prelude::*;
 use crate::flow::{MessageFlow, Messages};
@@ -16,15 +15,13 @@ use serde_json::{Map, Value, json};
 pub(super) fn measure(
     run: &Run<'_>,
     [bed, bulk_bed]: [&Bed; 2],
-    load: Load,
-    scenario: Scenario,
+    bulk: Traffic,
     messages: Messages,
     class: &str,
 ) -> Result<Value, Error> {
     let (a, b) = (bed.host("a")?, bed.host("b")?);
     let flow = MessageFlow::start(a, b, messages)?;
-    let traffic = load.bulk(run, scenario.bulk_links);
-    let bulk = iperf::start(bulk_bed.host("a")?, bulk_bed.host("b")?, &traffic)?;
+    let bulk = iperf::start(bulk_bed.host("a")?, bulk_bed.host("b")?, &bulk)?;
     run.pause(Duration::from_secs(run.settings.omit.into()) + LEAD)?;
     a.linkbraid(&format!("bond set {BOND} --latency on"))?;
     run.pause(Duration::from_secs(run.settings.seconds.into()).saturating_sub(LEAD + TAIL))?;
