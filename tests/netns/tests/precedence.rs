@@ -102,18 +102,26 @@ fn a_class_that_sends_all_it_can_starves_nobody() {
     socket.connect((b.ipv4(), VOICE)).expect("a way");
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        // Twice what the link carries.
+        // All that the link takes: it waits where its socket's buffer is full.
         scope.spawn(|| {
             while !over.load(Relaxed) {
                 let _ = socket.send(&[0; 1000]);
-                thread::park_timeout(Duration::from_micros(1000 * 8 / u64::from(RATE) / 2));
             }
         });
+        let _ends = Ends(&over);
         until("more than its part", || classes(&net)[0].tx_over, |over| *over > 100);
         let flow = Flow::start(&net, "a", "b");
         flow.wait_received(flow.received() + 100);
-        over.store(true, Relaxed);
     });
+}
+
+/// Ends a thread, also where a test fails.
+struct Ends<'t>(&'t AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 #[test]
