@@ -87,10 +87,13 @@ impl Inspector {
         spaced(least, self.lanes, limits::LONG_PROBE_RATE)
     }
 
-    /// The lane is used otherwise: one that begins to carry data is asked soon.
-    pub(super) fn length_used(&mut self, now: Time, id: LaneId, usage: Usage) {
-        let at = now + self.random.between(Duration::ZERO, self.length_again(usage));
-        if let Some(next) = self.lane_mut(id).and_then(|lane| lane.length.next.as_mut()) {
+    /// The lane carries data from now on, and is asked soon; but not before the time that an answer has which it waits for.
+    pub(super) fn length_busy(&mut self, now: Time, id: LaneId) {
+        let at = now + self.random.between(Duration::ZERO, self.length_again(Usage::Busy));
+        if let Some(length) =
+            self.lane_mut(id).map(|lane| &mut lane.length).filter(|length| length.asked.is_none())
+            && let Some(next) = &mut length.next
+        {
             *next = at.min(*next);
         }
     }

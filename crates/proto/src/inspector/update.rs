@@ -300,7 +300,9 @@ impl Inspector {
         let usage = self.usage_of(id);
         if let Some(lane) = self.lane_mut(id).filter(|lane| lane.usage != usage) {
             lane.usage = usage;
-            self.length_used(now, id, usage);
+            if usage == Usage::Busy {
+                self.length_busy(now, id);
+            }
             self.repace(now, id);
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::limits::{
     LONG_PROBE_AGAIN, LONG_PROBE_AGAIN_BUSY, LONG_PROBE_AGAIN_SHORT, LONG_PROBE_RATE, LONG_PROBE_RATE_TESTED,
-    LONG_PROBE_SOON, LONG_PROBE_TRIES,
+    LONG_PROBE_REPEAT, LONG_PROBE_SOON, LONG_PROBE_TRIES,
 };
 
 const MTU: u32 = 9000;
@@ -132,6 +132,25 @@ fn a_port_that_takes_less_than_before_is_found_soon_while_data_flow() {
     uses(&mut bench, Usage::Busy);
     bench.pass(FOUND);
     assert_eq!((short(&bench), bench.verdict(1, 1)), (vec![(1, 1)], Verdict::Failed));
+}
+
+//= docs/arp-plus.md#11.18 type=test
+#[test]
+fn an_answer_has_its_time_however_often_a_lane_begins_to_carry_data() {
+    let mut bench = bench(&[]);
+    bench.pass(LONG_PROBE_AGAIN);
+    // None is answered for half as long as it takes to find a lane short.
+    bench.short = vec![(1, 1)];
+    let begun = bench.long.len();
+    while bench.long.iter().skip(begun).filter(|(_, pair)| *pair == (1, 1)).count() == 0 {
+        bench.pass(millis(10));
+    }
+    for _ in 0..(LONG_PROBE_REPEAT * u32::from(LONG_PROBE_TRIES / 2)).as_millis() {
+        uses(&mut bench, Usage::Idle);
+        uses(&mut bench, Usage::Busy);
+        bench.pass(millis(1));
+    }
+    assert_eq!((short(&bench), bench.verdict(1, 1)), (vec![], Verdict::Alive));
 }
 
 //= docs/arp-plus.md#11.18 type=test
