@@ -174,8 +174,18 @@ fn blast(
 }
 
 fn connections(listener: &TcpListener, peer: IpAddr, flows: u8) -> io::Result<Vec<TcpStream>> {
-    let next = |_| accept(listener, peer, limits::SILENCE)?.ok_or_else(|| ErrorKind::TimedOut.into());
-    (0..flows.min(limits::FLOWS_MAX)).map(next).collect()
+    let flows = flows.min(limits::FLOWS_MAX);
+    let next = |number| {
+        let late = || {
+            let cause = format!(
+                "{number} of {flows} flows came, and no other within {} s",
+                limits::SILENCE.as_secs()
+            );
+            io::Error::new(ErrorKind::TimedOut, cause)
+        };
+        accept(listener, peer, limits::SILENCE)?.ok_or_else(late)
+    };
+    (0..flows).map(next).collect()
 }
 
 /// Reads flows; what they brought.

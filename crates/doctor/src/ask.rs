@@ -44,7 +44,8 @@ pub fn examine(
 pub(crate) fn cause(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => "nobody answers there until this command runs on it".into(),
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+        // One that says more is told as it is.
+        ErrorKind::WouldBlock | ErrorKind::TimedOut if error.get_ref().is_none() => {
             format!("no answer within {} s", limits::SILENCE.as_secs())
         }
         ErrorKind::UnexpectedEof => "it ended the connection".into(),

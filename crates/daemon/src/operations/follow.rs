@@ -51,7 +51,8 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
             if let Err(error) = keep_mac(&world.netlink, bond).await {
                 tracing::error!(%error, "the bond has the MAC of no member");
             }
-            if let Err(error) = bond.follow_rates(&world.netlink, clock.now()).await {
+            // Precedence follows with the look at all members below.
+            if let Err(error) = bond.write_stripe(&world.netlink).await {
                 tracing::error!(%error, "stripe length not set");
             }
             if bond.mac != mac {

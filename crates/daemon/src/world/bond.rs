@@ -256,7 +256,7 @@ impl Bond {
     }
 
     /// Sets the stripe length from the members' rates, and has buffers of UDP cut. Connections that exist take the length over, too.
-    async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
+    pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
         self.cut_datagrams();
         let bytes = self.stripe_wanted();
         if bytes == self.stripe_bytes {
