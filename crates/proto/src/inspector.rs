@@ -40,6 +40,7 @@ mod counter;
 mod damper;
 mod doubt;
 mod event;
+mod idle;
 mod judge;
 mod lane;
 mod length;
@@ -88,6 +89,8 @@ impl Config {
 /// Whom a deadline is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Wake {
+    /// Which peers are probed.
+    Idle,
     Member(u8),
     Lane(LaneId),
 }
@@ -109,6 +112,10 @@ struct Peer {
     live: usize,
     /// It was silent as a whole: what fails of its lanes until then is no failure of theirs.
     excused_until: Time,
+    /// Nothing is sent to it, so it has no lanes.
+    unprobed: bool,
+    /// That may be so from then on.
+    idle_from: Time,
 }
 
 /// What is kept of a plain host beside its lanes.
@@ -157,6 +164,9 @@ pub struct Inspector {
     members: BTreeMap<u8, member::Member>,
     peers: BTreeMap<PeerKey, Peer>,
     lanes: usize,
+    /// How many peers are left unprobed; when that is looked at next.
+    unprobed: usize,
+    idle_look: Option<Time>,
     usage: BTreeMap<LaneId, Usage>,
     agenda: BTreeSet<(Time, Wake)>,
     load: rate::Load,
@@ -183,6 +193,8 @@ impl Inspector {
             members: BTreeMap::new(),
             peers: BTreeMap::new(),
             lanes: 0,
+            unprobed: 0,
+            idle_look: None,
             usage: BTreeMap::new(),
             agenda: BTreeSet::new(),
             load: rate::Load::default(),
@@ -213,6 +225,7 @@ impl Inspector {
             Input::Timeout => self.run_timers(now),
         }
         self.count_votes();
+        self.plan_idle_look(now);
     }
 
     /// When to hand in [`Input::Timeout`]; none while there is nothing to wait for. Changes with every `handle`.

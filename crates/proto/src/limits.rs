@@ -134,6 +134,22 @@ pub const ANSWER_REPEATS: u32 = 8;
 /// Most lanes that are probed; peers beyond are judged by what is heard.
 pub const PROBED_LANES_MAX: usize = 8192;
 
+/// Lanes, at least, of peers that nothing is sent to and that are probed all the same: a failed member of a host that does
+/// nothing else is to be found.
+pub const IDLE_LANES: usize = 32;
+
+/// Such peers, at least, however many lanes they have: one that has failed is to be told from a member that has.
+pub const IDLE_PEERS_MIN: usize = 2;
+
+/// How often it is looked at which peers those are.
+pub const IDLE_LOOK: Duration = Duration::from_secs(1);
+
+/// Who was met, has started again or has other members is probed for so long at least.
+pub const IDLE_AFTER_MET: Duration = Duration::from_secs(5);
+
+/// Who was sent something lately, as plans see that, is probed for so long beyond it.
+pub const IDLE_AFTER_USE: Duration = Duration::from_secs(50);
+
 /// The same for plain hosts: this part of the interval of a lane that carries data.
 pub const PLAIN_REPEAT_DIVISOR: u32 = 2;
 

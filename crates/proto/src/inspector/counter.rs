@@ -41,6 +41,7 @@ counters! {
     RxEarlyEpoch = 32, "rx_early_epoch", "probes answered but not believed because ARP+ knows the peer in another epoch";
     TxLong = 33, "tx_long", "PROBEs sent that were as long as the MTU allows";
     RxLong = 34, "rx_long", "answers to such PROBEs: the lane carries frames of full length";
+    RxUnprobed = 35, "rx_unprobed", "probes of peers that are not probed because nothing is sent to them: PROBEs are answered";
 }
 
 /// All counters with their values, and one for each reason why a frame was refused.

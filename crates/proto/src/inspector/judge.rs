@@ -16,6 +16,7 @@ impl Inspector {
             }
             self.agenda.pop_first();
             match wake {
+                Wake::Idle => self.look_at_idle(now),
                 Wake::Member(slot) => {
                     self.member_signal(now, slot, MemberSignal::Waited, MemberReason::Waited);
                 }
@@ -191,6 +192,12 @@ impl Inspector {
     /// none was proven lately.
     pub fn challenge(&mut self, now: Time, key: PeerKey) -> bool {
         //= docs/arp-plus.md#6.8
+        if self.peers.get(&key).is_some_and(|peer| peer.unprobed && peer.answers) {
+            self.probe_again(now, key);
+            let Some(peer) = self.peers.get_mut(&key) else { return false };
+            peer.told_from = Some(now);
+            return !peer.lanes.is_empty();
+        }
         let Some(peer) = self.peers.get_mut(&key) else { return false };
         let proven = |lane: &Lane| lane.last_proof.filter(|proof| now.since(*proof) < limits::PROVEN_LATELY);
         let up = peer.lanes.iter().filter(|(_, lane)| lane.state == LaneState::Up);

@@ -115,13 +115,9 @@ impl Inspector {
         let src = self.members.get(&id.slot)?.report.mac;
         let nonce = self.nonces.next();
         let bearable = self.bearable(id);
-        let (address, host, epoch, multiplier) =
-            (self.address, self.host_id, self.epoch, self.timing.multiplier);
         let peer = self.peers.get_mut(&id.peer)?;
         let plain = peer.plain.as_ref().map(|plain| plain.ip);
         let lane = peer.lanes.get_mut(&(id.slot, id.index))?;
-        //= docs/arp-plus.md#15.7
-        self.number = self.number.wrapping_add(1).max(1);
         lane.sent += 1;
         lane.remember(now, nonce);
         if let Some(ip) = plain {
@@ -133,21 +129,9 @@ impl Inspector {
             self.push_frame(id.slot, frame, counter);
             return Some(nonce);
         }
-        let probe = Probe {
-            kind,
-            address,
-            version: VERSION,
-            host,
-            epoch,
-            nonce,
-            echo,
-            number: self.number,
-            view: lane.view(),
-            interval_us: u32::try_from(bearable.as_micros()).unwrap_or(u32::MAX),
-            multiplier,
-            auth: None,
-        };
-        let mut frame = emit_probe(lane.mac, src, &probe);
+        let (mac, view) = (lane.mac, lane.view());
+        let probe = self.message(kind, (nonce, echo), view, bearable);
+        let mut frame = emit_probe(mac, src, &probe);
         if let Ok(frame) = &mut frame {
             pad_to(frame, bytes);
         }
@@ -157,6 +141,31 @@ impl Inspector {
         };
         self.push_frame(id.slot, frame, counter);
         Some(nonce)
+    }
+
+    fn message(
+        &mut self,
+        kind: ProbeKind,
+        (nonce, echo): (u64, u64),
+        view: View,
+        bearable: Duration,
+    ) -> Probe {
+        //= docs/arp-plus.md#15.7
+        self.number = self.number.wrapping_add(1).max(1);
+        Probe {
+            kind,
+            address: self.address,
+            version: VERSION,
+            host: self.host_id,
+            epoch: self.epoch,
+            nonce,
+            echo,
+            number: self.number,
+            view,
+            interval_us: u32::try_from(bearable.as_micros()).unwrap_or(u32::MAX),
+            multiplier: self.timing.multiplier,
+            auth: None,
+        }
     }
 
     /// The shortest interval of PROBEs over that lane that this host can bear.
@@ -189,6 +198,7 @@ impl Inspector {
         self.out.counters.add(Counter::UnknownTlv, u64::from(frame.unknown_tlvs));
         match self.lane_of(slot, &frame) {
             Ok(id) => self.take(now, id, &frame.probe),
+            Err(Counter::RxUnprobed) => self.answer_unprobed(now, slot, &frame),
             Err(counter) => self.out.counters.one(counter),
         }
     }
@@ -211,6 +221,9 @@ impl Inspector {
         }
         let theirs = peer.report.members.iter().find(|member| member.mac == frame.src);
         let index = theirs.ok_or(Counter::RxUnknownMac)?.index;
+        if peer.unprobed {
+            return Err(Counter::RxUnprobed);
+        }
         let lane = peer.lanes.get(&(slot, index)).ok_or(Counter::RxUnknownPeer)?;
         if lane.state == LaneState::Cut {
             return Err(Counter::RxCut);
@@ -291,5 +304,21 @@ impl Inspector {
         } else {
             self.out.counters.one(Counter::LimitReply);
         }
+    }
+
+    /// The same to a peer that is not probed itself: what it asks for, and nothing is kept of it.
+    fn answer_unprobed(&mut self, now: Time, slot: u8, frame: &ProbeFrame) {
+        self.out.counters.one(Counter::RxUnprobed);
+        let Some(src) = self.members.get(&slot).map(|member| member.report.mac) else { return };
+        if frame.probe.kind == ProbeKind::Reply {
+            return;
+        }
+        if !self.replies.take_if(now, limits::PROBE_BURST / 2) {
+            return self.out.counters.one(Counter::LimitReply);
+        }
+        let bearable = rate::stretched(self.timing.interval, self.load.stretch_test());
+        let nonces = (self.nonces.next(), frame.probe.nonce);
+        let reply = self.message(ProbeKind::Reply, nonces, View::Unjudged, bearable);
+        self.push_frame(slot, emit_probe(frame.src, src, &reply), Counter::TxReply);
     }
 }

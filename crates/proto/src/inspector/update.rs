@@ -128,10 +128,18 @@ impl Inspector {
         match (self.peers.get_mut(&key), report.filter(|report| report.probes)) {
             (Some(_), None) => self.forget_one(key),
             (Some(peer), Some(report)) if peer.report != report => {
-                if peer.report.epoch != report.epoch {
+                let restarted = peer.report.epoch != report.epoch;
+                if restarted {
                     peer.told_from = Some(now);
                 }
+                let macs = |report: &PeerReport| -> Vec<_> {
+                    report.members.iter().map(|member| (member.index, member.mac)).collect()
+                };
+                let is_another = restarted || macs(&peer.report) != macs(&report);
                 peer.report = report;
+                if is_another {
+                    self.probe_again(now, key);
+                }
                 self.make_lanes_of(now, key, false);
             }
             (None, Some(report)) => self.meet(now, report, self.host_id < host, None),
@@ -143,7 +151,18 @@ impl Inspector {
     pub(super) fn meet(&mut self, now: Time, report: PeerReport, leads: bool, plain: Option<Plain>) {
         let (key, lanes) = (report.key, BTreeMap::new());
         let (told_from, excused_until) = (Some(now), Time::ZERO);
-        let peer = Peer { report, plain, leads, answers: false, told_from, lanes, live: 0, excused_until };
+        let peer = Peer {
+            report,
+            plain,
+            leads,
+            answers: false,
+            told_from,
+            lanes,
+            live: 0,
+            excused_until,
+            unprobed: false,
+            idle_from: now + limits::IDLE_AFTER_MET,
+        };
         self.peers.insert(key, peer);
         self.make_lanes_of(now, key, true);
     }
@@ -155,16 +174,22 @@ impl Inspector {
     }
 
     fn forget_one(&mut self, key: PeerKey) {
+        self.remove_lanes_of(key);
+        if self.peers.remove(&key).is_some_and(|peer| peer.unprobed) {
+            self.unprobed -= 1;
+        }
+    }
+
+    pub(super) fn remove_lanes_of(&mut self, key: PeerKey) {
         let lanes = self.peers.get(&key).map(|peer| peer.lanes.keys().copied().collect::<Vec<_>>());
         for (slot, index) in lanes.unwrap_or_default() {
             self.remove_lane(LaneId { peer: key, slot, index });
         }
-        self.peers.remove(&key);
     }
 
     /// Gives a peer the lanes that it is to have: each own member with each of its own.
     pub(super) fn make_lanes_of(&mut self, now: Time, key: PeerKey, fresh: bool) {
-        let Some(peer) = self.peers.get(&key) else { return };
+        let Some(peer) = self.peers.get(&key).filter(|peer| !peer.unprobed) else { return };
         let members = peer.report.members.clone();
         //= docs/arp-plus.md#11.10
         // It may be made up, and then each lane is one too many.
@@ -197,7 +222,8 @@ impl Inspector {
         }
     }
 
-    /// Lets a peer have the lanes of those that never answered a probe: they are judged by what is heard from now on.
+    /// Lets a peer have the lanes of those that never answered a probe: they are judged by what is heard from now on. So are
+    /// those that nothing is sent to, if something is sent to this one.
     fn make_room(&mut self, key: PeerKey, wanted: usize) {
         //= docs/arp-plus.md#11.16
         let has = self.peers.get(&key).map_or(0, |peer| peer.lanes.len());
@@ -206,9 +232,13 @@ impl Inspector {
             let useless = |other: &PeerKey, peer: &Peer| {
                 *other != key && peer.plain.is_none() && !peer.answers && tested(peer)
             };
-            let Some(other) = self.peers.iter().find(|(other, peer)| useless(other, peer)) else { return };
-            let other = *other.0;
-            self.forget_one(other);
+            let other = self.peers.iter().find(|(other, peer)| useless(other, peer)).map(|(other, _)| *other);
+            match other {
+                Some(other) => self.forget_one(other),
+                //= docs/arp-plus.md#11.21
+                None if self.is_in_use(&key) && self.make_room_of_idle(&key) => {}
+                None => return,
+            }
         }
     }
 
@@ -282,6 +312,8 @@ impl Inspector {
         let new: BTreeMap<LaneId, Usage> = lanes.into_iter().map(|used| (used.lane, used.usage)).collect();
         let old = std::mem::replace(&mut self.usage, new);
         let touched: BTreeSet<LaneId> = old.keys().chain(self.usage.keys()).copied().collect();
+        let peers: BTreeSet<PeerKey> = touched.iter().map(|id| id.peer).collect();
+        peers.into_iter().for_each(|key| self.follow_use(now, key));
         touched.into_iter().for_each(|id| self.use_changed(now, id));
     }
 
@@ -293,7 +325,16 @@ impl Inspector {
         let new: Vec<(LaneId, Usage)> = new.map(|used| (used.lane, used.usage)).collect();
         self.usage.extend(new.iter().copied());
         let touched: BTreeSet<LaneId> = old.into_iter().chain(new.into_iter().map(|(id, _)| id)).collect();
+        self.follow_use(now, peer);
         touched.into_iter().for_each(|id| self.use_changed(now, id));
+    }
+
+    /// What something is sent to is probed.
+    fn follow_use(&mut self, now: Time, key: PeerKey) {
+        //= docs/arp-plus.md#11.21
+        if self.unprobed > 0 && self.is_in_use(&key) {
+            self.probe_again(now, key);
+        }
     }
 
     fn use_changed(&mut self, now: Time, id: LaneId) {

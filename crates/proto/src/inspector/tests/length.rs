@@ -201,6 +201,11 @@ fn many_lanes_are_asked_less_often() {
     inspector.handle(now, Input::Mtu(MTU));
     inspector.handle(now, Input::Members((0..members).map(report).collect()));
     inspector.handle(now, Input::Peers(reports.collect()));
+    let in_use = (2..2 + peers).map(|host| LaneUse {
+        lane: LaneId { peer: PeerKey::Host(HostId([host; 16])), slot: 0, index: 0 },
+        usage: Usage::Light,
+    });
+    inspector.handle(now, Input::Plan(in_use.collect()));
     let (mut number, mut long, mut answers) = (0, Vec::new(), true);
     while now < Time::from_millis(180_000) {
         now = inspector.poll_timeout().expect("there is always something").max(now);

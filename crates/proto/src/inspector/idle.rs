@@ -1,0 +1,119 @@
+//! Peers that nothing is sent to. Only those nearest by host id are probed all the same, so that what probing costs follows
+//! what this host talks to, and not what exists.
+//!
+//! An *unprobed* peer has no lanes: what is heard decides which pairs a plan has, as for every lane before it is tested. Its
+//! lanes are made and tested again with the first frame that is sent to it. Its own PROBEs are answered, and nothing more.
+//! Peers whose lanes are not all in order stay probed, so that what is known of a failure is not forgotten.
+
+use super::{Inspector, LaneId, LaneState, Peer, Usage, Wake};
+use crate::{Time, arp_plus::PeerKey, limits};
+use std::collections::BTreeSet;
+
+impl Peer {
+    /// Whether each lane that should work does, so that nothing is forgotten with them.
+    fn is_settled(&self) -> bool {
+        self.lanes.values().all(|lane| match lane.state {
+            LaneState::Cut => true,
+            LaneState::Up => !lane.doubted && lane.length.carries != Some(false),
+            LaneState::Down => !(lane.is_tested() || lane.known || lane.heard && self.answers),
+            LaneState::Init | LaneState::Suspect => false,
+        })
+    }
+}
+
+impl Inspector {
+    /// Sees to it that peers are looked at again while there are more of them than are probed anyway.
+    pub(super) fn plan_idle_look(&mut self, now: Time) {
+        let is_due = self.lanes > limits::IDLE_LANES || self.unprobed > 0;
+        match self.idle_look {
+            None if is_due => {
+                let at = now + limits::IDLE_LOOK;
+                self.idle_look = Some(at);
+                self.agenda.insert((at, Wake::Idle));
+            }
+            Some(at) if !is_due => {
+                self.idle_look = None;
+                self.agenda.remove(&(at, Wake::Idle));
+            }
+            None | Some(_) => {}
+        }
+    }
+
+    /// Leaves those unprobed that nothing was sent to for long, but for the nearest ones.
+    pub(super) fn look_at_idle(&mut self, now: Time) {
+        self.idle_look = None;
+        //= docs/arp-plus.md#11.21
+        let nearest = self.nearest();
+        let peers = self.peers.iter().filter(|(_, peer)| peer.plain.is_none());
+        for key in peers.map(|(key, _)| *key).collect::<Vec<_>>() {
+            let in_use = self.is_in_use(&key);
+            let Some(peer) = self.peers.get_mut(&key) else { continue };
+            if in_use {
+                peer.idle_from = now + limits::IDLE_AFTER_USE;
+            }
+            if nearest.contains(&key) || in_use {
+                self.probe_again(now, key);
+            } else if !peer.lanes.is_empty() && now >= peer.idle_from && peer.is_settled() {
+                self.leave_unprobed(key);
+            }
+            // Those for which there was no room have it now, maybe.
+            let lacks = |peer: &Peer| !peer.unprobed && peer.lanes.is_empty();
+            if self.lanes < limits::PROBED_LANES_MAX && self.peers.get(&key).is_some_and(lacks) {
+                self.make_lanes_of(now, key, true);
+            }
+        }
+    }
+
+    /// The peers with the next higher and the next lower host ids in turn, as a ring: each host is watched by some others.
+    fn nearest(&self) -> BTreeSet<PeerKey> {
+        let own = PeerKey::Host(self.host_id);
+        let after = self.peers.range(own..).chain(self.peers.range(..own));
+        let before = self.peers.range(..own).rev().chain(self.peers.range(own..).rev());
+        let both = after.zip(before).flat_map(|(after, before)| [after, before]);
+        let (mut nearest, mut lanes) = (BTreeSet::new(), 0);
+        for (key, peer) in both.filter(|(_, peer)| peer.plain.is_none()) {
+            if nearest.len() >= limits::IDLE_PEERS_MIN && lanes >= limits::IDLE_LANES {
+                break;
+            }
+            if nearest.insert(*key) {
+                lanes += peer.report.members.len() * self.members.len();
+            }
+        }
+        nearest
+    }
+
+    /// Whether frames were sent to the peer lately.
+    pub(super) fn is_in_use(&self, key: &PeerKey) -> bool {
+        let at = |number| LaneId { peer: *key, slot: number, index: number };
+        self.usage.range(at(0)..=at(u8::MAX)).any(|(_, usage)| *usage >= Usage::Light)
+    }
+
+    fn leave_unprobed(&mut self, key: PeerKey) {
+        self.remove_lanes_of(key);
+        if let Some(peer) = self.peers.get_mut(&key) {
+            peer.unprobed = true;
+            self.unprobed += 1;
+        }
+    }
+
+    /// Probes a peer from now on, if it was not: something is sent to it, or may have changed.
+    pub(super) fn probe_again(&mut self, now: Time, key: PeerKey) {
+        let Some(peer) = self.peers.get_mut(&key) else { return };
+        if std::mem::take(&mut peer.unprobed) {
+            peer.idle_from = now + limits::IDLE_AFTER_MET;
+            self.unprobed -= 1;
+            self.make_lanes_of(now, key, true);
+        }
+    }
+
+    /// Gives up the lanes of a peer that nothing is sent to, for one that something is sent to.
+    pub(super) fn make_room_of_idle(&mut self, wanted: &PeerKey) -> bool {
+        let may_go = |(key, peer): &(&PeerKey, &Peer)| {
+            *key != wanted && peer.plain.is_none() && !peer.lanes.is_empty() && !self.is_in_use(key)
+        };
+        let Some((key, _)) = self.peers.iter().find(may_go) else { return false };
+        let key = *key;
+        self.leave_unprobed(key);
+        true
+    }
+}

@@ -1,0 +1,260 @@
+//! Which of many peers are probed, and what becomes of the others.
+
+use super::*;
+use crate::limits;
+use std::collections::BTreeSet;
+
+const MEMBERS: u8 = 4;
+const PEERS: u8 = 40;
+/// In the midst of the others.
+const MIDDLE: HostId = HostId([20; 16]);
+const LANES: usize = MEMBERS as usize * MEMBERS as usize;
+
+fn key(host: u8) -> PeerKey {
+    PeerKey::Host(HostId([host; 16]))
+}
+
+/// One host among many that answer, all on one switch, each with [`MEMBERS`].
+struct Crowd {
+    now: Time,
+    inspector: Inspector,
+    number: u32,
+    /// PROBEs that left: when, from which member, and the frame.
+    asked: Vec<(Time, u8, ProbeFrame)>,
+    replies: Vec<ProbeFrame>,
+    proven: Vec<PeerKey>,
+    /// Members of peers that answer nothing.
+    dead: BTreeSet<MacAddr>,
+}
+
+impl Crowd {
+    fn report(host: u8, epoch: u64) -> PeerReport {
+        let heard = || (0..MEMBERS).collect();
+        let member = |index| PeerMemberReport { index, mac: mac(host, index), up: true, heard: heard() };
+        let members = (0..MEMBERS).map(member).collect();
+        PeerReport { key: key(host), epoch: Some(epoch), probes: true, long_probes: true, members }
+    }
+
+    fn new() -> Crowd {
+        let mut crowd = Crowd {
+            now: Time::from_millis(1000),
+            inspector: Inspector::new(Config::new(MIDDLE, 1), 7),
+            number: 0,
+            asked: Vec::new(),
+            replies: Vec::new(),
+            proven: Vec::new(),
+            dead: BTreeSet::new(),
+        };
+        let members = (0..MEMBERS).map(|slot| MemberReport { mac: mac(20, slot), ..report(slot) });
+        crowd.handle(Input::Members(members.collect()));
+        let peers = (0..=PEERS).filter(|host| *host != 20).map(|host| Crowd::report(host, 5));
+        crowd.handle(Input::Peers(peers.collect()));
+        crowd
+    }
+
+    /// The same after all have been tested and left.
+    fn idle() -> Crowd {
+        let mut crowd = Crowd::new();
+        crowd.pass(Duration::from_secs(8));
+        crowd
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        self.inspector.handle(self.now, input);
+        while let Some(action) = self.inspector.poll_action() {
+            match action {
+                Action::Send { slot, frame } => {
+                    let frame = parse_probe(&frame).expect("a good probe");
+                    match frame.probe.kind {
+                        ProbeKind::Probe => self.asked.push((self.now, slot, frame)),
+                        ProbeKind::Reply => self.replies.push(frame),
+                    }
+                }
+                Action::Proven { peer, .. } => self.proven.push(peer),
+                _ => {}
+            }
+        }
+    }
+
+    fn say(&mut self, kind: ProbeKind, (slot, host, index): (u8, u8, u8), echo: u64) {
+        self.number += 1;
+        let probe = Probe {
+            kind,
+            host: HostId([host; 16]),
+            epoch: 5,
+            nonce: u64::from(self.number) << 32,
+            echo,
+            number: self.number,
+            view: View::Up,
+            ..Probe::default()
+        };
+        let frame = emit_probe(mac(20, slot), mac(host, index), &probe).expect("a good probe");
+        self.handle(Input::Frame { slot, bytes: &frame });
+    }
+
+    fn pass(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        let mut answered = self.asked.len();
+        loop {
+            while let Some((_, slot, frame)) = self.asked.get(answered).cloned() {
+                answered += 1;
+                if !self.dead.contains(&frame.dst) {
+                    let lane = (slot, frame.dst.0[4], frame.dst.0[5]);
+                    self.say(ProbeKind::Reply, lane, frame.probe.nonce);
+                }
+            }
+            let Some(at) = self.inspector.poll_timeout().filter(|at| *at <= end) else { break };
+            self.now = at.max(self.now);
+            self.handle(Input::Timeout);
+        }
+        self.now = end;
+    }
+
+    /// Peers with lanes, and how many each.
+    fn probed(&self) -> Vec<(PeerKey, usize)> {
+        let mut found: Vec<(PeerKey, usize)> = Vec::new();
+        for lane in self.inspector.snapshot(self.now).lanes {
+            match found.last_mut() {
+                Some((peer, lanes)) if *peer == lane.lane.peer => *lanes += 1,
+                _ => found.push((lane.lane.peer, 1)),
+            }
+        }
+        found
+    }
+
+    fn uses(&mut self, host: u8, usage: Usage) {
+        let used = |at| LaneUse { lane: LaneId { peer: key(host), slot: at, index: at }, usage };
+        self.handle(Input::PlanOf(key(host), (0..MEMBERS).map(used).collect()));
+    }
+}
+
+/// The nearest by host id.
+fn nearest() -> Vec<(PeerKey, usize)> {
+    vec![(key(19), LANES), (key(21), LANES)]
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn all_are_tested_and_of_those_that_nothing_is_sent_to_the_nearest_are_probed_on() {
+    let mut crowd = Crowd::new();
+    crowd.pass(Duration::from_secs(4));
+    assert_eq!(crowd.probed().len(), usize::from(PEERS));
+    assert_eq!(crowd.proven.iter().collect::<BTreeSet<_>>().len(), usize::from(PEERS), "told to ARP+");
+    crowd.pass(Duration::from_secs(4));
+    assert_eq!(crowd.probed(), nearest());
+    assert_eq!(crowd.inspector.lane_alive(&key(5), 0, 0), Verdict::Unknown, "what is heard decides");
+    assert!(crowd.inspector.lane_alive(&key(5), 0, 0).usable(true));
+    crowd.asked.clear();
+    crowd.pass(Duration::from_secs(10));
+    let a_second = crowd.asked.len() / 10;
+    assert!((30..=64).contains(&a_second), "{a_second} PROBEs a second, whatever there is");
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn who_is_sent_something_is_probed_at_once_and_a_minute_longer() {
+    let mut crowd = Crowd::idle();
+    crowd.dead.insert(mac(30, 2));
+    let began = crowd.now;
+    crowd.uses(30, Usage::Light);
+    crowd.pass(millis(250));
+    assert_eq!(crowd.probed(), [nearest(), vec![(key(30), LANES)]].concat());
+    let first = crowd.asked.iter().find(|(at, _, frame)| *at >= began && frame.dst.0[4] == 30);
+    assert!(first.expect("a PROBE").0 <= began + millis(13));
+    assert_eq!(crowd.inspector.lane_alive(&key(30), 1, 1), Verdict::Alive);
+    assert_eq!(crowd.inspector.lane_alive(&key(30), 2, 2), Verdict::Failed, "found within 250 ms");
+    crowd.dead.clear();
+    crowd.pass(Duration::from_secs(5));
+    crowd.uses(30, Usage::Idle);
+    crowd.pass(Duration::from_secs(45));
+    assert_eq!(crowd.probed().len(), 3);
+    crowd.pass(Duration::from_secs(10));
+    assert_eq!(crowd.probed(), nearest());
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn a_peer_with_a_lane_that_fails_stays_probed_until_it_works() {
+    let mut crowd = Crowd::new();
+    crowd.dead.insert(mac(7, 3));
+    crowd.pass(Duration::from_secs(20));
+    assert_eq!(crowd.probed(), [vec![(key(7), LANES)], nearest()].concat());
+    assert_eq!(crowd.inspector.lane_alive(&key(7), 3, 3), Verdict::Failed);
+    crowd.dead.clear();
+    crowd.pass(Duration::from_secs(3));
+    assert_eq!(crowd.probed(), nearest());
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn a_peer_that_is_not_probed_is_answered_and_nothing_else_follows() {
+    let mut crowd = Crowd::idle();
+    crowd.replies.clear();
+    crowd.say(ProbeKind::Probe, (1, 5, 2), 0);
+    let [reply] = &crowd.replies[..] else { panic!("{:?}", crowd.replies) };
+    assert_eq!((reply.dst, reply.src), (mac(5, 2), mac(20, 1)));
+    assert_eq!((reply.probe.echo, reply.probe.view), (u64::from(crowd.number) << 32, View::Unjudged));
+    crowd.say(ProbeKind::Reply, (1, 5, 2), reply.probe.nonce);
+    assert_eq!(crowd.replies.len(), 1);
+    assert_eq!(crowd.inspector.counters().get(Counter::RxUnprobed), 2);
+    assert_eq!(crowd.probed(), nearest());
+    // Floods of them leave something for lanes that are probed.
+    crowd.pass(Duration::from_secs(1));
+    crowd.replies.clear();
+    (0..limits::PROBE_BURST).for_each(|_| crowd.say(ProbeKind::Probe, (1, 5, 2), 0));
+    assert_eq!(crowd.replies.len() as u64, limits::PROBE_BURST / 2);
+}
+
+//= docs/arp-plus.md#6.8 type=test
+#[test]
+fn a_peer_that_is_not_probed_can_object_and_is_tested_when_it_has_started_again() {
+    let mut crowd = Crowd::idle();
+    crowd.proven.clear();
+    assert!(crowd.inspector.challenge(crowd.now, key(5)));
+    crowd.pass(millis(150));
+    assert_eq!(crowd.proven.first(), Some(&key(5)), "it is what it was");
+    crowd.pass(Duration::from_secs(7));
+    assert_eq!(crowd.probed(), nearest());
+    crowd.handle(Input::Peer(key(6), Some(Crowd::report(6, 6))));
+    assert_eq!(crowd.probed(), [vec![(key(6), LANES)], nearest()].concat());
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn neighbours_that_leave_are_replaced_and_the_ring_closes() {
+    let mut crowd = Crowd::idle();
+    crowd.handle(Input::Peer(key(21), None));
+    crowd.pass(Duration::from_secs(2));
+    assert_eq!(crowd.probed(), vec![(key(19), LANES), (key(22), LANES)]);
+    for host in (21..=PEERS).chain(2..20) {
+        crowd.handle(Input::Peer(key(host), None));
+    }
+    crowd.pass(Duration::from_secs(2));
+    assert_eq!(crowd.probed(), vec![(key(0), LANES), (key(1), LANES)], "after the last one comes the first");
+    crowd.handle(Input::Peers(Vec::new()));
+    assert_eq!(crowd.inspector.poll_timeout(), None);
+}
+
+/// More peers at a time than may be probed.
+#[test]
+fn idle_peers_make_room_for_those_in_use() {
+    let members = 16;
+    let crowd_of = |host: u8| {
+        let heard = || (0..members).collect();
+        let member = |index| PeerMemberReport { index, mac: mac(host, index), up: true, heard: heard() };
+        let members = (0..members).map(member).collect();
+        PeerReport { key: key(host), epoch: Some(5), probes: true, long_probes: true, members }
+    };
+    let mut inspector = Inspector::new(Config::new(HostId([0; 16]), 1), 7);
+    inspector.handle(Time::ZERO, Input::Members((0..members).map(report).collect()));
+    inspector.handle(Time::ZERO, Input::Peers((1..=33).map(crowd_of).collect()));
+    let has_lanes = |inspector: &Inspector, host| {
+        inspector.snapshot(Time::ZERO).lanes.iter().any(|lane| lane.lane.peer == key(host))
+    };
+    assert!(!has_lanes(&inspector, 33), "32 peers of 256 lanes are all that may be probed");
+    let lane = LaneId { peer: key(33), slot: 0, index: 0 };
+    inspector.handle(Time::ZERO, Input::PlanOf(key(33), vec![LaneUse { lane, usage: Usage::Light }]));
+    inspector.handle(Time::ZERO, Input::Peer(key(33), Some(PeerReport { epoch: Some(6), ..crowd_of(33) })));
+    assert!(has_lanes(&inspector, 33));
+    assert!(inspector.snapshot(Time::ZERO).lanes.len() <= limits::PROBED_LANES_MAX);
+}
