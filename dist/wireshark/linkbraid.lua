@@ -218,6 +218,8 @@ local a = register_fields(arp, {
   features_mirror = ProtoField.bool("arpplus.features.mirror", "Accepts mirrored frames", 32, nil, 0x01),
   features_guests = ProtoField.bool("arpplus.features.guests", "Gives guests' frames their MACs back", 32, nil, 0x02),
   features_long = ProtoField.bool("arpplus.features.long_probes", "Reads PROBEs of any length", 32, nil, 0x04),
+  features_intervals = ProtoField.bool("arpplus.features.intervals", "Knows that others may announce themselves seldom", 32, nil, 0x08),
+  features_doublings = ProtoField.uint32("arpplus.features.doublings", "Announces each member every 2^n s: n", base.DEC, nil, 0xf0),
   guest_vlan = ProtoField.uint16("arpplus.guest.vlan", "VLAN"),
   guest_mac = ProtoField.ether("arpplus.guest.mac", "MAC"),
   guest_count = ProtoField.uint8("arpplus.guest.ipv4_count", "IPv4 addresses"),
@@ -464,7 +466,7 @@ function read.FEATURES(m, item, value, length)
   once(m, item, "FEATURES")
   if not exact(m, item, value, length, 4) then return end
   local features = item:add(a.features, value)
-  for _, field in ipairs({ a.features_mirror, a.features_guests, a.features_long }) do features:add(field, value) end
+  for _, field in ipairs({ a.features_mirror, a.features_guests, a.features_long, a.features_intervals, a.features_doublings }) do features:add(field, value) end
 end
 
 function read.GUEST(m, item, value, length)

@@ -24,6 +24,7 @@ mod event;
 mod guests;
 mod outbox;
 mod own;
+mod pace;
 mod peer;
 mod receive;
 mod segment;
@@ -174,6 +175,7 @@ impl ArpPlus {
             Input::Proven { peer, mac, asked } => {
                 self.table.proven(now, (peer, mac, asked), &self.timing, &mut self.out);
             }
+            Input::Probed(peers) => self.take_probed(now, &peers),
             Input::NobodyObjects(peer) => {
                 self.table.nobody_objects(now, peer);
                 self.take_waited(now);
@@ -228,6 +230,7 @@ impl ArpPlus {
             self.out.segments_changed();
             // Where broadcasts of a peer are taken in follows from the segments.
             self.out.all_changed();
+            self.network_changed(now);
         }
     }
 

@@ -175,6 +175,9 @@ impl Host {
             }
             Input::Timeout => {
                 self.inspector.handle(now, inspector::Input::Timeout);
+                if self.arp_plus.follows_probes(now) {
+                    self.arp_plus.handle(now, arp_plus::Input::Probed(self.inspector.probed()));
+                }
                 self.arp_plus.handle(now, arp_plus::Input::Timeout);
                 self.answers.handle(now, answers::Input::Timeout);
                 self.remind_switches();

@@ -112,6 +112,8 @@ struct Peer {
     live: usize,
     /// It was silent as a whole: what fails of its lanes until then is no failure of theirs.
     excused_until: Time,
+    /// Whether something was sent to it lately.
+    in_use: bool,
     /// Nothing is sent to it, so it has no lanes.
     unprobed: bool,
     /// That may be so from then on.

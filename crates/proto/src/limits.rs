@@ -30,6 +30,22 @@ pub const CHANGES_AT_ONCE: u32 = 16;
 /// Those in a second after these. Each costs a plan and rows of the data path; what is refused comes again within a second.
 pub const CHANGE_RATE: u32 = 4;
 
+/// Announcements of peers that a host hears in a second, if each announces itself as often as this host: with more peers each
+/// speaks less often.
+pub const ANNOUNCEMENTS_HEARD: usize = 64;
+
+/// It speaks more often again where that makes at most this part of them, in percent.
+pub const ANNOUNCEMENTS_FEWER_PERCENT: usize = 75;
+
+/// Who has started speaks each second for so long: all are to have heard of him.
+pub const STEADY_AFTER: Duration = Duration::from_secs(5);
+
+/// The same after another host spoke in this one's name: who believed that is to hear better.
+pub const CONTESTED: Duration = Duration::from_secs(10);
+
+/// Who never answered a PROBE is silent after that time at most, however seldom he says that he speaks.
+pub const UNPROVEN_SILENT: Duration = Duration::from_secs(60);
+
 /// Hosts that fall silent or are deleted in one look at the table; the next look takes the next ones.
 pub const EXPIRED_AT_ONCE: usize = 256;
 
@@ -136,10 +152,13 @@ pub const PROBED_LANES_MAX: usize = 8192;
 
 /// Lanes, at least, of peers that nothing is sent to and that are probed all the same: a failed member of a host that does
 /// nothing else is to be found.
-pub const IDLE_LANES: usize = 32;
+pub const IDLE_LANES: usize = 16;
 
 /// Such peers, at least, however many lanes they have: one that has failed is to be told from a member that has.
 pub const IDLE_PEERS_MIN: usize = 2;
+
+/// Their lanes that are in no plan are probed so many times more seldom, where other peers are not probed at all.
+pub const IDLE_SLOWER: u32 = 4;
 
 /// How often it is looked at which peers those are.
 pub const IDLE_LOOK: Duration = Duration::from_secs(1);

@@ -2,6 +2,8 @@
 
 #[path = "sim_arp_plus/classes.rs"]
 mod classes;
+#[path = "sim_arp_plus/crowd.rs"]
+mod crowd;
 #[path = "network/hosts.rs"]
 mod hosts;
 mod network;

@@ -58,6 +58,7 @@ mod snooping;
 mod socket;
 mod strangers;
 mod support;
+mod thousand;
 mod top;
 mod tunnels;
 mod wireshark;

@@ -4,7 +4,11 @@ use super::{GuestAddress, Peer, PeerKey, PeerState, SeenGuests, State};
 use crate::Time;
 use linkbraid_wire::{Class, HostId, MacAddr, Message};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, fmt, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    net::IpAddr,
+};
 
 /// One member of the own bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +61,9 @@ pub enum Input<'a> {
         /// When it left.
         asked: Time,
     },
+    /// The peers that are probed now, and when a lane of each was proven last in the epoch that is known. Handed in before
+    /// `Timeout` where [`super::ArpPlus::follows_probes`].
+    Probed(BTreeMap<PeerKey, Option<Time>>),
     /// No lane of that host is proven, so it cannot object ([`Action::Challenge`]).
     NobodyObjects(PeerKey),
     /// What this host is capable of, a bit each ([`linkbraid_wire::FEATURE_MIRROR`]).

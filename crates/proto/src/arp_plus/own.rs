@@ -4,7 +4,7 @@ use super::{Config, Counter, OwnMember, outbox::Outbox};
 use crate::{Time, limits};
 use linkbraid_wire::{
     CLASSES_MAX, Class, Extension, GUESTS_MAX, Guest, HostId, Kind, MESSAGE_LEN_MAX, MacAddr, Member,
-    Message, VERSION,
+    Message, VERSION, with_interval,
 };
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -29,6 +29,8 @@ pub(super) struct Own {
     /// Ascending by number.
     pub classes: Vec<Class>,
     pub features: u32,
+    /// The mapping is announced on each member every 2^this seconds.
+    pub doublings: u8,
     /// Bytes that are added to each message before it leaves.
     pub appended: usize,
     /// Those that are announced: as many as fit.
@@ -48,6 +50,7 @@ impl Own {
             addresses: Vec::new(),
             classes: Vec::new(),
             features: 0,
+            doublings: 0,
             appended: 0,
             guests: Vec::new(),
             former: BTreeMap::new(),
@@ -163,7 +166,7 @@ impl Own {
             sequence: self.sequence,
             members: self.members.iter().map(advertised).collect(),
             classes: self.classes.clone(),
-            features: self.features,
+            features: with_interval(self.features, self.doublings),
             guests: self.guests.clone(),
             addresses: self.addresses.iter().skip(1).copied().collect(),
             digest: Some(0), // `emit` computes it

@@ -4,9 +4,10 @@ use super::{Timing, tokens::Tokens};
 use crate::{Time, limits};
 use linkbraid_wire::{
     Class, FEATURE_GUESTS, FEATURE_LONG_PROBES, FEATURE_MIRROR, Guest, HostId, MacAddr, Message,
+    split_interval,
 };
 use serde::{Deserialize, Serialize};
-use std::{fmt, net::IpAddr};
+use std::{fmt, net::IpAddr, time::Duration};
 
 /// What the table knows a host by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -61,6 +62,8 @@ pub struct Peer {
     pub classes: Vec<Class>,
     /// What it is capable of, a bit each; unknown bits say nothing.
     pub features: u32,
+    /// It announces each of its members every 2^this seconds.
+    pub doublings: u8,
     /// The guests that it announces. Which of them are believed is said by [`super::ArpPlus::located_guests`].
     pub guests: Vec<Guest>,
     /// MACs it had lately: neighbours may still send to them.
@@ -71,6 +74,10 @@ pub struct Peer {
     pub answers: bool,
     /// When it was asked whether it is still there; of a published-only host.
     pub asked_at: Time,
+    /// Since when it is probed, and when a lane of it was proven last; of a host that announces itself seldom.
+    pub probed: Option<Time>,
+    /// See [`Peer::probed`].
+    pub proven_at: Option<Time>,
     /// How many changes of its mapping are taken.
     pub changes: Tokens,
 }
@@ -127,6 +134,8 @@ impl Peer {
     /// A fresh entry from a message.
     pub(super) fn new(now: Time, key: PeerKey, message: &Message) -> Peer {
         let extension = message.extension.as_ref();
+        let sent = extension.map_or(0, |extension| extension.features);
+        let (features, doublings) = split_interval(sent);
         let member = |(place, mac): (usize, &MacAddr)| {
             let sent = extension.and_then(|extension| extension.members.get(place));
             PeerMember {
@@ -148,12 +157,15 @@ impl Peer {
             addresses: message.all_addresses().collect(),
             members: message.hardware.iter().enumerate().map(member).collect(),
             classes: extension.map(|extension| extension.classes.clone()).unwrap_or_default(),
-            features: extension.map_or(0, |extension| extension.features),
+            features,
+            doublings,
             guests: extension.map(|extension| extension.guests.clone()).unwrap_or_default(),
             aliases: Vec::new(),
             last_heard: now,
             answers: false,
             asked_at: Time::ZERO,
+            probed: None,
+            proven_at: None,
             changes: Tokens::default(),
         }
     }
@@ -281,10 +293,38 @@ impl Peer {
             member.spoke |= old.aliases.iter().any(|alias| alias.mac == member.mac);
         }
         self.changes = old.changes;
+        (self.probed, self.proven_at, self.asked_at) = (old.probed, old.proven_at, old.asked_at);
         if self.epoch == old.epoch {
             self.answers = old.answers;
         }
         too_many
+    }
+
+    /// How long it may say nothing before it is silent, and before it is deleted; from when on that counts.
+    pub(super) fn patience(&self, timing: &Timing) -> (Duration, Duration, Time) {
+        let heard = self.last_heard.max(self.proven_at.unwrap_or(Time::ZERO));
+        //= docs/arp-plus.md#5.15
+        if let Some(since) = self.probed.filter(|_| self.doublings > 0) {
+            return (timing.silent, timing.expire, heard.max(since));
+        }
+        let members = self.members.iter().filter(|member| !member.heard.is_empty()).count();
+        let slower = timing.silent * (1 << self.doublings) / u32::try_from(members).unwrap_or(1).max(1);
+        let most = if self.answers { Duration::MAX } else { limits::UNPROVEN_SILENT };
+        let silent = slower.min(most).max(timing.silent);
+        (silent, silent + timing.expire.saturating_sub(timing.silent), heard)
+    }
+
+    /// How long a pair counts as heard.
+    pub(super) fn pair_lives(&self, timing: &Timing) -> Duration {
+        timing.heard * (1 << self.doublings)
+    }
+
+    /// Who hears whom may be otherwise now: what is not heard again soon counts no more.
+    pub(super) fn hear_again(&mut self, now: Time, timing: &Timing) {
+        let oldest = now.minus(self.pair_lives(timing).saturating_sub(timing.heard));
+        for (_, when) in self.members.iter_mut().flat_map(|member| &mut member.heard) {
+            *when = (*when).min(oldest);
+        }
     }
 
     /// The pair that heard it last: the own slot and the peer's MAC.

@@ -25,6 +25,9 @@ impl ArpPlus {
             return self.own_frame(now, slot, src);
         }
         if let Some(conflict) = self.claim_on_own(src, &message) {
+            if matches!(conflict, Conflict::OwnHostId { .. }) {
+                self.contested(now);
+            }
             return self.out.conflict(now, &self.timing, conflict);
         }
         //= docs/arp-plus.md#7.2

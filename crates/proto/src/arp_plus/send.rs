@@ -31,15 +31,20 @@ struct Reply {
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     burst: Option<Burst>,
-    announce_at: Option<Time>,
+    pub announce_at: Option<Time>,
     sweep_at: Option<Time>,
     replies: BTreeMap<PeerKey, Reply>,
     /// When one CHANGE replaces the replies.
     collapse_at: Option<Time>,
     /// REPLYs sent since the own mapping was last broadcast.
-    replies_sent: usize,
+    pub replies_sent: usize,
     /// Until when the host counts as young; none once it was answered. Then it announces itself between the announcements, too.
     young_until: Option<Time>,
+    /// Until then the host announces itself each second, however many others there are.
+    pub steady_from: Time,
+    /// The member that was announced last while they take turns; when the own members are told apart from others.
+    pub turn: u8,
+    pub own_at: Option<Time>,
     between_at: Option<Time>,
     /// Whether a BROADCAST has left since there was a live member.
     joined: bool,
@@ -48,8 +53,13 @@ pub(super) struct Agenda {
 impl Agenda {
     pub fn next(&self) -> Option<Time> {
         let burst_at = self.burst.map(|burst| burst.at);
-        let single = [burst_at, self.announce_at, self.between_at, self.sweep_at, self.collapse_at];
+        let single =
+            [burst_at, self.announce_at, self.own_at, self.between_at, self.sweep_at, self.collapse_at];
         single.into_iter().flatten().chain(self.replies.values().map(|reply| reply.at)).min()
+    }
+
+    pub fn is_sweep_due(&self, now: Time) -> bool {
+        self.sweep_at.is_some_and(|at| at <= now)
     }
 
     /// What others said is old: the next message to all is a BROADCAST.
@@ -77,7 +87,9 @@ impl ArpPlus {
     /// S0 to S1.
     pub(super) fn join(&mut self, now: Time) {
         let (sweep_at, young_until) = (Some(now + self.timing.sweep), Some(now + self.timing.young));
-        self.agenda = Agenda { sweep_at, young_until, ..Agenda::default() };
+        let steady_from = now + limits::STEADY_AFTER;
+        self.agenda = Agenda { sweep_at, young_until, steady_from, ..Agenda::default() };
+        self.own.doublings = 0;
         self.own.changed();
         self.fit_guests();
         self.update_segments(now);
@@ -109,21 +121,27 @@ impl ArpPlus {
         if self.agenda.burst.is_some_and(|burst| burst.at <= now) {
             self.next_of_burst(now);
         }
-        let agenda = &mut self.agenda;
-        let deadlines = [&mut agenda.collapse_at, &mut agenda.announce_at, &mut agenda.between_at];
-        if deadlines.into_iter().any(|deadline| due(deadline, now)) {
+        let (agenda, in_turn) = (&mut self.agenda, self.own.doublings > 0);
+        let (collapses, announces) = (due(&mut agenda.collapse_at, now), due(&mut agenda.announce_at, now));
+        if collapses || due(&mut agenda.between_at, now) || announces && !in_turn {
             self.broadcast_mapping(now, Kind::Change);
+        } else if announces {
+            self.announce_in_turn(now);
+        }
+        if due(&mut self.agenda.own_at, now) {
+            self.tell_own_members(now);
         }
         self.due_replies(now);
         self.take_waited(now);
         if due(&mut self.agenda.sweep_at, now) {
-            self.agenda.sweep_at = Some(now + self.timing.sweep);
+            self.agenda.sweep_at = Some(now + self.sweep_gap());
             for (slot, mac) in self.table.sweep(now, &self.timing, &mut self.out) {
                 self.send(slot, mac, Kind::Broadcast);
             }
             self.own.sweep(now, self.timing.alias);
             self.out.sweep(now, &self.timing);
             self.update_segments(now);
+            self.follow_crowd(now);
             self.guests.look_again();
         }
     }
@@ -167,7 +185,7 @@ impl ArpPlus {
         self.agenda.collapse_at = None;
         self.agenda.replies_sent = 0;
         //= docs/arp-plus.md#5.1
-        let gap = self.random.between(self.timing.announce_min, self.timing.announce_max);
+        let gap = self.announcement_gap();
         //= docs/arp-plus.md#5.12
         let is_young = self.agenda.young_until.is_some_and(|until| now < until);
         self.agenda.between_at = is_young.then(|| now + gap / YOUNG_TIMES);
@@ -215,7 +233,7 @@ impl ArpPlus {
         slots.into_iter().for_each(|slot| self.send(slot, MacAddr::BROADCAST, kind));
     }
 
-    fn send(&mut self, slot: u8, dst: MacAddr, kind: Kind) {
+    pub(super) fn send(&mut self, slot: u8, dst: MacAddr, kind: Kind) {
         let Some(src) = self.own.member(slot).map(|member| member.mac) else { return };
         match emit_frame(dst, src, &self.own.message(kind)) {
             Ok(frame) => {

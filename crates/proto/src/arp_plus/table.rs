@@ -1,10 +1,11 @@
 //! The table: who has which hardware addresses.
 
 use super::{
-    Conflict, Counter, Event, Peer, PeerKey, PeerState, Reason, Timing, outbox::Outbox, tokens::Rate,
+    Conflict, Counter, Event, Peer, PeerKey, PeerState, Reason, Timing, outbox::Outbox, pace::Crowd,
+    tokens::Rate,
 };
 use crate::{Time, limits};
-use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Message};
+use linkbraid_wire::{Extension, FEATURE_INTERVALS, HostId, Kind, MacAddr, Message};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -251,6 +252,7 @@ impl Table {
             // Those that lead to another host by now are no more its own.
             old.aliases.retain(|alias| !self.by_mac.contains_key(&alias.mac));
             out.counters.add(Counter::LimitAliases, peer.inherit(arrival.now, old, timing) as u64);
+            peer.hear_again(arrival.now, timing);
         }
         peer.hear(arrival.now, arrival.slot, arrival.src);
         peer.members
@@ -283,6 +285,7 @@ impl Table {
                 out.peer_changed(peer.key);
             }
             let quiet = now.since(peer.last_heard);
+            let lives = peer.pair_lives(timing);
             //= docs/arp-plus.md#5.5
             if !peer.is_extended() {
                 if quiet >= timing.forget && expired.len() < limits::EXPIRED_AT_ONCE {
@@ -294,9 +297,20 @@ impl Table {
                 continue;
             }
             //= docs/arp-plus.md#5.4
-            if quiet >= timing.expire && expired.len() < limits::EXPIRED_AT_ONCE {
+            let (silent_after, expires_after, since) = peer.patience(timing);
+            let quiet = now.since(since);
+            //= docs/arp-plus.md#5.15
+            if peer.probed.is_some()
+                && peer.doublings > 0
+                && quiet >= timing.silent / 2
+                && now.since(peer.asked_at) >= timing.announce_max
+            {
+                peer.asked_at = now;
+                asked.extend(peer.last_heard_at());
+            }
+            if quiet >= expires_after && expired.len() < limits::EXPIRED_AT_ONCE {
                 expired.push(peer.key);
-            } else if quiet >= timing.silent
+            } else if quiet >= silent_after
                 && peer.state == PeerState::Alive
                 && silent < limits::EXPIRED_AT_ONCE
             {
@@ -305,7 +319,7 @@ impl Table {
                 out.counters.one(Counter::PeerSilent);
                 report(peer, Some(PeerState::Alive), Some(PeerState::Silent), Reason::Silent, out);
             }
-            if peer.retain_heard(|_, when| now.since(when) < timing.heard) {
+            if peer.retain_heard(|_, when| now.since(when) < lives) {
                 out.peer_changed(peer.key);
             }
         }
@@ -314,6 +328,35 @@ impl Table {
             self.remove(key, Reason::Expired, out);
         }
         asked
+    }
+
+    /// What there is of hosts, as far as the own pace follows from it. Nothing is believed of those that are not proven.
+    pub fn crowd(&self) -> Crowd {
+        let proven = || self.peers.values().filter(|peer| peer.answers || !peer.is_extended());
+        let pairs = |peer: &Peer| peer.members.iter().map(|member| member.heard.len()).sum::<usize>();
+        Crowd {
+            pairs: proven().map(pairs).sum(),
+            hasty: proven().any(|peer| peer.features & FEATURE_INTERVALS == 0),
+        }
+    }
+
+    /// Who hears whom may be otherwise now.
+    pub fn hear_again(&mut self, now: Time, timing: &Timing) {
+        self.peers.values_mut().for_each(|peer| peer.hear_again(now, timing));
+    }
+
+    /// Takes who is probed, and when he was proven.
+    pub fn take_probed(&mut self, now: Time, probed: &BTreeMap<PeerKey, Option<Time>>, out: &mut Outbox) {
+        for peer in self.peers.values_mut() {
+            let proof = probed.get(&peer.key);
+            peer.probed = proof.map(|_| peer.probed.unwrap_or(now));
+            peer.proven_at = proof.copied().flatten().or(peer.proven_at);
+            let is_proven = peer.proven_at.is_some_and(|at| now.since(at) < limits::PROVEN_LATELY);
+            if peer.doublings > 0 && is_proven && peer.state == PeerState::Silent {
+                peer.state = PeerState::Alive;
+                report(peer, Some(PeerState::Silent), Some(PeerState::Alive), Reason::HeardAgain, out);
+            }
+        }
     }
 
     /// Published-only hosts are plain hosts from now on.

@@ -9,6 +9,7 @@ mod conflicts;
 mod crowd;
 mod guests;
 mod segments;
+mod seldom;
 mod soft_state;
 mod starting;
 mod strangers;

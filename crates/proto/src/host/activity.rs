@@ -10,8 +10,8 @@ const BUSY: Duration = Duration::from_secs(1);
 /// All lanes of a plan that carried anything are in use for so long: frames take them in turn, so what is sent now and then
 /// visits each lane much later than the one before.
 const LIGHT: Duration = Duration::from_secs(10);
-/// Plans looked at in one turn; with more peers each has its turn later.
-const PLANS_AT_ONCE: usize = 256;
+/// Plans that carry nothing and are looked at in one turn; with more peers each has its turn later.
+const PLANS_AT_ONCE: usize = 64;
 
 #[derive(Debug, Default)]
 struct Lanes {
@@ -52,12 +52,16 @@ impl Activity {
         self.plans.get(&number).is_some_and(|lanes| lanes.light_until == looked + LIGHT)
     }
 
-    /// Of these plans, ascending, those whose counters are to be read now.
+    /// Of these plans, ascending, those whose counters are to be read now: all that carried something lately, and some of the
+    /// others.
     pub fn turn(&mut self, numbers: &[u32]) -> Vec<u32> {
         self.plans.retain(|number, _| numbers.binary_search(number).is_ok());
-        let start = if self.next < numbers.len() { self.next } else { 0 };
-        self.next = if numbers.len() > PLANS_AT_ONCE { start + PLANS_AT_ONCE } else { 0 };
-        numbers.iter().cycle().skip(start).take(numbers.len().min(PLANS_AT_ONCE)).copied().collect()
+        let (in_use, idle): (Vec<u32>, Vec<u32>) =
+            numbers.iter().partition(|number| self.plans.get(number).is_some_and(|lanes| lanes.seen.light));
+        let start = if self.next < idle.len() { self.next } else { 0 };
+        self.next = if idle.len() > PLANS_AT_ONCE { start + PLANS_AT_ONCE } else { 0 };
+        let turn = idle.iter().cycle().skip(start).take(idle.len().min(PLANS_AT_ONCE));
+        in_use.iter().chain(turn).copied().collect()
     }
 
     /// Takes the counters of a plan, in bytes; whether any of its lanes is used otherwise than before.
@@ -143,6 +147,13 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen, numbers);
+        // What carries something has each turn.
+        let in_use = [3, PLANS_AT_ONCE as u32 * 2];
+        in_use.iter().for_each(|number| _ = activity.take(Time::from_millis(1), *number, &[70]));
+        for _ in 0..5 {
+            let turn = activity.turn(&numbers);
+            assert_eq!((&turn[..2], turn.len()), (&in_use[..], PLANS_AT_ONCE + 2));
+        }
     }
 
     /// The shortest of several looks at so many plans, some of which are read in each.

@@ -181,6 +181,10 @@ impl Rates {
         if lanes.len() < 2 || lanes.len() != counts.len() || !to_peer {
             return self.plans.remove(&number).is_some_and(|plan| plan.in_use.is_some());
         }
+        // Most of many peers are never sent anything.
+        if counts.iter().all(|count| count.bytes == 0) && !self.plans.contains_key(&number) {
+            return false;
+        }
         let plan = self.plans.entry(number).or_insert_with(|| PlanRates::new(now));
         let is_other = !plan.are(lanes);
         let mut changed = is_other && plan.replace_lanes(lanes);

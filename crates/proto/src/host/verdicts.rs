@@ -5,7 +5,7 @@ use crate::{
     arp_plus::{self, OwnMember},
     inspector::{self, Verdict},
 };
-use linkbraid_wire::{FEATURE_GUESTS, FEATURE_LONG_PROBES, FEATURE_MIRROR};
+use linkbraid_wire::{FEATURE_GUESTS, FEATURE_INTERVALS, FEATURE_LONG_PROBES, FEATURE_MIRROR};
 
 impl Host {
     pub(super) fn set_members(&mut self, members: Vec<Member>) {
@@ -88,7 +88,7 @@ impl Host {
             name: class.name.clone(),
         };
         let classes = self.settings.classes.iter().map(class).collect();
-        let features = FEATURE_MIRROR | FEATURE_GUESTS | FEATURE_LONG_PROBES;
+        let features = FEATURE_MIRROR | FEATURE_GUESTS | FEATURE_LONG_PROBES | FEATURE_INTERVALS;
         self.arp_plus.handle(self.now, arp_plus::Input::Features(features));
         self.arp_plus.handle(self.now, arp_plus::Input::Classes(classes));
     }

@@ -7,7 +7,7 @@
 
 use super::{Inspector, LaneId, LaneState, Peer, Usage, Wake};
 use crate::{Time, arp_plus::PeerKey, limits};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Peer {
     /// Whether each lane that should work does, so that nothing is forgotten with them.
@@ -15,7 +15,7 @@ impl Peer {
         self.lanes.values().all(|lane| match lane.state {
             LaneState::Cut => true,
             LaneState::Up => !lane.doubted && lane.length.carries != Some(false),
-            LaneState::Down => !(lane.is_tested() || lane.known || lane.heard && self.answers),
+            LaneState::Down => !(lane.is_tested() || lane.known || lane.heard),
             LaneState::Init | LaneState::Suspect => false,
         })
     }
@@ -80,6 +80,14 @@ impl Inspector {
             }
         }
         nearest
+    }
+
+    /// The peers that are probed, and when a lane of each was proven last.
+    pub fn probed(&self) -> BTreeMap<PeerKey, Option<Time>> {
+        let peers = self.peers.iter().filter(|(_, peer)| peer.plain.is_none() && !peer.lanes.is_empty());
+        peers
+            .map(|(key, peer)| (*key, peer.lanes.values().filter_map(|lane| lane.last_proof).max()))
+            .collect()
     }
 
     /// Whether frames were sent to the peer lately.

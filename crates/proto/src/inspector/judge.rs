@@ -309,10 +309,11 @@ impl Inspector {
 
     /// How often the lane is probed from now on.
     pub(super) fn repace(&mut self, now: Time, id: LaneId) {
-        let (timing, spacing) = (&self.timing, self.spacing(id));
+        let (timing, spacing, crowded) = (&self.timing, self.spacing(id), self.unprobed > 0);
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
         let pace = lane.pace_towards(now, peer.answers, spacing, timing);
+        let pace = if crowded && !peer.in_use { lane.pace_in_crowd(pace) } else { pace };
         self.load.replace(lane.demand, pace.demand());
         lane.demand = pace.demand();
         //= docs/arp-plus.md#11.9

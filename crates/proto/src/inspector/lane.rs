@@ -274,6 +274,15 @@ impl Lane {
         }
     }
 
+    /// The same of a peer that nothing is sent to, where there are more of those than are probed.
+    pub fn pace_in_crowd(&self, pace: Pace) -> Pace {
+        //= docs/arp-plus.md#11.21
+        match pace {
+            Pace::Other(base) if self.state == LaneState::Up => Pace::Other(base * limits::IDLE_SLOWER),
+            _ => pace,
+        }
+    }
+
     /// What its detection time is made of: its interval; for a plain host, whose probes are rare, that of a lane in use.
     pub fn step(&self, timing: &Timing) -> Duration {
         if self.plain { timing.interval } else { self.interval }

@@ -160,6 +160,7 @@ impl Inspector {
             lanes,
             live: 0,
             excused_until,
+            in_use: false,
             unprobed: false,
             idle_from: now + limits::IDLE_AFTER_MET,
         };
@@ -332,7 +333,11 @@ impl Inspector {
     /// What something is sent to is probed.
     fn follow_use(&mut self, now: Time, key: PeerKey) {
         //= docs/arp-plus.md#11.21
-        if self.unprobed > 0 && self.is_in_use(&key) {
+        let in_use = self.is_in_use(&key);
+        if let Some(peer) = self.peers.get_mut(&key) {
+            peer.in_use = in_use;
+        }
+        if in_use {
             self.probe_again(now, key);
         }
     }

@@ -1,11 +1,12 @@
 //! Hosts on switches that lose, delay and duplicate, on a fake clock. One seed, one course of events.
 
+pub use super::network::Weather;
 use super::{
     hosts::{id, mac},
-    network::{Network, Weather, millis},
+    network::{Network, millis},
 };
 use linkbraid_proto::{Time, arp_plus::*};
-use linkbraid_wire::{Class, Kind, parse_frame};
+use linkbraid_wire::{Class, FEATURE_INTERVALS, Kind, parse_frame};
 use std::{collections::BTreeMap, net::IpAddr, rc::Rc, time::Duration};
 
 pub const FAIR: Weather = Weather::new(0, 0, [5, 50]);
@@ -35,13 +36,15 @@ pub enum Due {
 pub struct World {
     pub network: Network<Due>,
     pub hosts: Vec<Host>,
+    /// Frames that hosts heard from others.
+    pub heard: u64,
     /// Frames sent by kind.
     pub sent: BTreeMap<Kind, u64>,
 }
 
 impl World {
     pub fn new(seed: u64, weather: Weather) -> World {
-        World { network: Network::new(seed, weather), hosts: Vec::new(), sent: BTreeMap::new() }
+        World { network: Network::new(seed, weather), hosts: Vec::new(), heard: 0, sent: BTreeMap::new() }
     }
 
     pub fn now(&self) -> Time {
@@ -82,6 +85,11 @@ impl World {
         host.arp.handle(self.network.now, Input::Addresses(host.addresses.clone()));
         self.hosts.push(host);
         number
+    }
+
+    /// Puts the cables of a host into these switches, without any loss of carrier.
+    pub fn plug(&mut self, host: usize, switches: &[u8]) {
+        self.hosts[host].switches = (0..).zip(switches.iter().copied()).collect();
     }
 
     pub fn start(&mut self, host: usize) {
@@ -156,9 +164,23 @@ impl World {
                 let wanted = frame.dst.is_multicast() || frame.dst == mac(to, port);
                 let owns = self.hosts[to].members.iter().any(|member| member.slot == port && member.up);
                 if there && wanted && owns && self.hosts[to].running {
+                    self.heard += u64::from(to != from);
                     self.network.carry(&Due::Deliver { host: to, slot: port, frame: bytes.clone() });
                 }
             }
+        }
+    }
+
+    /// Who may announce itself seldom is probed, too: its first message is as good as proven.
+    fn prove(&mut self, host: usize, frame: &[u8]) {
+        if self.hosts[host].features & FEATURE_INTERVALS == 0 {
+            return;
+        }
+        let frame = parse_frame(frame).expect("a machine sends good frames");
+        let sender = frame.parsed.message.extension.expect("all speak all of it").host;
+        let key = PeerKey::Host(sender);
+        if self.hosts[host].arp.peer(&key).is_some_and(|peer| !peer.answers) {
+            self.input(host, Input::Proven { peer: key, mac: frame.src, asked: self.now() });
         }
     }
 
@@ -173,6 +195,7 @@ impl World {
                 }
                 Due::Deliver { host, slot, frame } if self.hosts[host].running => {
                     self.input(host, Input::Frame { slot, bytes: &frame, heard_again: false });
+                    self.prove(host, &frame);
                 }
                 Due::Wake(_) | Due::Deliver { .. } => {}
             }

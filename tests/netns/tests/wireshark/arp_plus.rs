@@ -2,9 +2,9 @@
 
 use super::shark::{Fields, hex, put, reasons};
 use linkbraid_wire::{
-    Auth, Class, ETHERTYPE_ARP_PLUS, Extension, FEATURE_GUESTS, FEATURE_LONG_PROBES, FEATURE_MIRROR, Frame,
-    Guest, HostId, Kind, MacAddr, Member, Message, Probe, ProbeFrame, ProbeKind, Refusal, View, emit_frame,
-    emit_probe, is_probe, pad_to, parse_frame, parse_probe,
+    Auth, Class, ETHERTYPE_ARP_PLUS, Extension, FEATURE_GUESTS, FEATURE_INTERVALS, FEATURE_LONG_PROBES,
+    FEATURE_MIRROR, Frame, Guest, HostId, Kind, MacAddr, Member, Message, Probe, ProbeFrame, ProbeKind,
+    Refusal, View, emit_frame, emit_probe, is_probe, pad_to, parse_frame, parse_probe, with_interval,
 };
 use std::{collections::BTreeSet, fs, net::IpAddr, path::Path};
 
@@ -40,7 +40,10 @@ fn full(kind: Kind) -> Message {
         sequence: 0xf000_0001,
         members: vec![member(0, true, 0), member(7, false, 2), member(3, true, 6)],
         classes: vec![class(2, true, "urgent"), class(7, false, "a-b_9")],
-        features: 0x8000_0000 | FEATURE_MIRROR | FEATURE_GUESTS | FEATURE_LONG_PROBES,
+        features: with_interval(
+            0x8000_0000 | FEATURE_MIRROR | FEATURE_GUESTS | FEATURE_LONG_PROBES | FEATURE_INTERVALS,
+            5,
+        ),
         guests: vec![
             guest(0, 1, &["198.18.1.1", "2001:db8:1::1"]),
             guest(4094, 1, &["198.18.1.1", "198.18.1.2"]),
@@ -419,11 +422,16 @@ fn put_extension(fields: &mut Fields, extension: &Extension) {
     }
     if extension.features != 0 {
         say("features", &extension.features);
-        let bits =
-            [("mirror", FEATURE_MIRROR), ("guests", FEATURE_GUESTS), ("long_probes", FEATURE_LONG_PROBES)];
+        let bits = [
+            ("mirror", FEATURE_MIRROR),
+            ("guests", FEATURE_GUESTS),
+            ("long_probes", FEATURE_LONG_PROBES),
+            ("intervals", FEATURE_INTERVALS),
+        ];
         for (name, bit) in bits {
             say(&format!("features.{name}"), &u8::from(extension.features & bit != 0));
         }
+        say("features.doublings", &(extension.features >> 4 & 0xf));
     }
     extension.digest.iter().for_each(|digest| say("digest", digest));
     for guest in &extension.guests {

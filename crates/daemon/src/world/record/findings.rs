@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 /// MTUs that nearly all links carry, and any link that carries IPv6.
 const USUAL_MTUS: [u32; 2] = [1500, 1280];
-/// A peer is heard every second.
+/// A peer is heard every second, or said that it speaks more seldom.
 const HEARD_LATELY: Duration = Duration::from_secs(3);
 /// Lanes to a peer that was just met, or has just failed, get so long to be proven.
 const UNPROVEN_LONG: Duration = Duration::from_secs(3);
@@ -194,7 +194,7 @@ fn unproven(bond: &Bond, driven: &Driven, now: Time) -> Vec<FindingRecord> {
         let unproven = host.inspector().unproven_since(&peer.key);
         // A host that speaks only the published part answers no probes.
         peer.epoch.is_some()
-            && now.since(peer.last_heard) < HEARD_LATELY
+            && now.since(peer.last_heard) < HEARD_LATELY * (1 << peer.doublings)
             && unproven.is_some_and(|since| now.since(since) >= UNPROVEN_LONG)
     };
     let (name, peers) = (&bond.saved.name, host.arp_plus().peers().filter(is_so));

@@ -43,6 +43,11 @@ impl Table {
                 Verdict::Conflict => {
                     //= docs/arp-plus.md#8.3
                     let conflict = Conflict::PeerMac { mac: *mac, owner: owner.key, by: arrival.src };
+                    if owner.doublings > 0 {
+                        //= docs/arp-plus.md#5.15
+                        // Whether it is there still is not waited for until it speaks by itself.
+                        out.challenge(owner.key);
+                    }
                     out.conflict(arrival.now, timing, conflict);
                     return false;
                 }

@@ -1,0 +1,190 @@
+//! Hosts that announce themselves seldom, and what is waited for of them.
+
+use super::*;
+use linkbraid_wire::{FEATURE_INTERVALS, with_interval};
+use std::collections::BTreeMap;
+
+/// So many that each announces itself every four seconds.
+const CROWD: u8 = 200;
+const DOUBLINGS: u8 = 2;
+
+/// What host `number` says.
+fn told(number: u8, features: u32) -> Vec<u8> {
+    let mut other = Host::running(number, 1);
+    other.handle(Input::Features(features));
+    let mut message = other.arp.own.message(Kind::Change);
+    if let Some(extension) = &mut message.extension {
+        extension.features = features;
+    }
+    emit_frame(MacAddr::BROADCAST, mac(number, 0), &message).expect("a good message")
+}
+
+fn seldom() -> u32 {
+    with_interval(FEATURE_INTERVALS, DOUBLINGS)
+}
+
+/// Host 1 hears all others in turn for so long.
+fn among(host: &mut Host, frames: &[Vec<u8>], duration: Duration) -> Vec<Action> {
+    let mut actions = Vec::new();
+    let step = duration / u32::try_from(frames.len()).expect("few");
+    for frame in frames {
+        actions.extend(host.hear(0, frame));
+        actions.extend(host.pass(step));
+    }
+    actions
+}
+
+fn listener() -> Host {
+    let mut host = Host::running(1, 1);
+    host.handle(Input::Features(FEATURE_INTERVALS));
+    host.proves = true;
+    host
+}
+
+fn crowd() -> Vec<Vec<u8>> {
+    (2..2 + CROWD).map(|number| told(number, seldom())).collect()
+}
+
+//= docs/arp-plus.md#5.13 type=test
+#[test]
+fn the_pace_follows_the_crowd_and_is_a_second_where_anything_speaks_against_it() {
+    let frames = crowd();
+    let mut host = listener();
+    let every = |host: &Host| host.arp.announces_every().as_secs();
+    among(&mut host, &frames, millis(4000));
+    assert_eq!(every(&host), 1, "it has just started");
+    among(&mut host, &frames, millis(4000));
+    assert_eq!(every(&host), 4);
+    let actions = among(&mut host, &frames, millis(4000));
+    let own = sent(&actions).into_iter().filter(|(_, frame)| frame.dst == MacAddr::BROADCAST);
+    let features = |frame: Frame| frame.parsed.message.extension.expect("ours").features;
+    let said: Vec<u32> = own.map(|(_, frame)| features(frame)).collect();
+    assert!((1..=2).contains(&said.len()) && said.iter().all(|features| *features == seldom()), "{said:?}");
+    // One that knows nothing of it would take the others for gone.
+    host.hear(0, &told(250, 0));
+    host.pass(millis(600));
+    assert_eq!(every(&host), 1);
+    let mut host = listener();
+    host.handle(Input::PublishedOnly(true));
+    among(&mut host, &frames, millis(8000));
+    assert_eq!(every(&host), 4);
+    host.hear(0, &published(Kind::Change, 251, &[mac(251, 0)]));
+    host.pass(millis(600));
+    assert_eq!(every(&host), 1);
+    // Who has a key is to be proven every two seconds.
+    let mut host = listener();
+    host.handle(Input::Appended(48));
+    among(&mut host, &frames, millis(8000));
+    assert_eq!(every(&host), 1);
+    // Nobody is believed to be there who answers nothing.
+    let mut host = listener();
+    host.proves = false;
+    among(&mut host, &frames, millis(8000));
+    assert_eq!(every(&host), 1);
+}
+
+//= docs/arp-plus.md#5.16 type=test
+#[test]
+fn who_hears_his_own_name_speaks_each_second_for_a_while() {
+    let frames = crowd();
+    let mut host = listener();
+    among(&mut host, &frames, millis(8000));
+    let mut impostor = Host::running(1, 1);
+    impostor.handle(Input::Members(vec![member(99, 0)]));
+    let says = emit_frame(MacAddr::BROADCAST, mac(99, 0), &impostor.arp.own.message(Kind::Change));
+    host.hear(0, &says.expect("a good message"));
+    host.pass(millis(600));
+    assert_eq!(host.arp.announces_every(), Duration::from_secs(1));
+    among(&mut host, &frames, millis(9000));
+    assert_eq!(host.arp.announces_every(), Duration::from_secs(1));
+    among(&mut host, &frames, millis(2000));
+    assert_eq!(host.arp.announces_every(), Duration::from_secs(4));
+}
+
+//= docs/arp-plus.md#5.15 type=test
+#[test]
+fn who_speaks_seldom_is_waited_for_longer_unless_he_is_probed() {
+    let frame = told(2, seldom());
+    let key = PeerKey::Host(HostId([2; 16]));
+    let mut host = listener();
+    host.hear(0, &frame);
+    assert_eq!(reasons(&host.pass(millis(13_900))), []);
+    assert_eq!(reasons(&host.pass(millis(400))), [Reason::Silent]);
+    assert_eq!(reasons(&host.pass(millis(5900))), []);
+    assert_eq!(reasons(&host.pass(millis(700))), [Reason::Expired]);
+    // Probed, and proven for a while: he is there. Then he is asked, and given up as soon as anybody.
+    host.hear(0, &frame);
+    let probed = |host: &mut Host, proven: bool| -> (Vec<Reason>, usize) {
+        let proof = proven.then_some(host.now);
+        let mut actions = host.handle(Input::Probed(BTreeMap::from([(key, proof)])));
+        actions.extend(host.pass(millis(250)));
+        let asks =
+            |frame: &&(u8, Frame)| frame.1.dst == mac(2, 0) && frame.1.parsed.message.kind == Kind::Broadcast;
+        (reasons(&actions), sent(&actions).iter().filter(asks).count())
+    };
+    for _ in 0..48 {
+        assert_eq!(probed(&mut host, true), (vec![], 0));
+    }
+    host.hear(0, &frame);
+    let mut said = Vec::new();
+    for turn in 0..44 {
+        let (reasons, asked) = probed(&mut host, false);
+        said.extend(reasons.into_iter().map(|reason| (turn / 4, reason)));
+        said.extend((0..asked).map(|_| (turn / 4, Reason::Joined)));
+    }
+    let of =
+        |wanted| said.iter().filter(|(_, reason)| *reason == wanted).map(|(at, _)| *at).collect::<Vec<_>>();
+    assert_eq!((of(Reason::Silent), of(Reason::Expired)), (vec![3], vec![10]), "{said:?}");
+    assert!((7..=9).contains(&of(Reason::Joined).len()), "asked each second: {said:?}");
+    // One that is proven again is there again, before he has said anything.
+    host.hear(0, &frame);
+    (0..20).for_each(|_| _ = probed(&mut host, false));
+    assert_eq!(host.arp.peer(&key).map(|peer| peer.state), Some(PeerState::Silent));
+    assert_eq!(probed(&mut host, true).0, [Reason::HeardAgain]);
+    // Nobody knows of one that never answered whether he exists.
+    let mut host = Host::running(1, 1);
+    host.hear(0, &told(3, with_interval(FEATURE_INTERVALS, 7)));
+    assert_eq!(reasons(&host.pass(millis(66_000))), [Reason::Silent]);
+    assert_eq!(reasons(&host.pass(millis(1000))), [Reason::Expired]);
+}
+
+//= docs/arp-plus.md#5.15 type=test
+#[test]
+fn pairs_of_another_mapping_are_to_be_heard_again_soon() {
+    let mut host = Host::running(1, 2);
+    host.proves = true;
+    let key = PeerKey::Host(HostId([2; 16]));
+    let heard = |host: &Host| [0, 1].map(|slot| host.arp.peer(&key).is_some_and(|peer| peer.heard(slot, 0)));
+    let frame = told(2, seldom());
+    host.hear(0, &frame);
+    host.hear(1, &frame);
+    host.pass(millis(13_000));
+    assert_eq!(heard(&host), [true, true]);
+    host.hear(0, &frame);
+    let mut other = Host::running(2, 1);
+    other.handle(Input::Features(seldom()));
+    other.handle(Input::Addresses(vec![ip(77)]));
+    let mut message = other.arp.own.message(Kind::Change);
+    if let Some(extension) = &mut message.extension {
+        extension.features = seldom();
+    }
+    let moved = emit_frame(MacAddr::BROADCAST, mac(2, 0), &message).expect("a good message");
+    assert_eq!(reasons(&host.hear(1, &moved)), [Reason::Changed]);
+    host.pass(millis(3000));
+    assert_eq!(heard(&host), [true, true]);
+    host.pass(millis(1000));
+    assert_eq!(heard(&host), [false, true], "the cable is in another switch, maybe");
+}
+
+//= docs/arp-plus.md#5.15 type=test
+#[test]
+fn who_holds_a_mac_that_another_one_speaks_from_is_tested() {
+    let mut host = listener();
+    host.hear(0, &told(2, seldom()));
+    let mut other = Host::running(3, 1);
+    other.handle(Input::Members(vec![member(2, 0)]));
+    let frame = emit_frame(MacAddr::BROADCAST, mac(2, 0), &other.arp.own.message(Kind::Change));
+    let actions = host.hear(0, &frame.expect("a good message"));
+    assert!(actions.contains(&Action::Challenge(PeerKey::Host(HostId([2; 16])))), "{actions:?}");
+    assert!(matches!(conflicts(&actions)[..], [Conflict::PeerMac { .. }]));
+}

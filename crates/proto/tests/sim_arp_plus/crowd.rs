@@ -1,0 +1,103 @@
+//! Many hosts that hear each other, and announce themselves the more seldom.
+
+use super::{
+    network::millis,
+    sim::{BAD, FAIR, Weather, World},
+};
+use linkbraid_proto::arp_plus::{Counter, Event, Reason, Segment};
+use linkbraid_wire::FEATURE_INTERVALS;
+use std::time::Duration;
+
+const MEMBERS: usize = 4;
+
+/// So many hosts that have joined together, and their pace has settled.
+fn crowd(hosts: usize, weather: Weather) -> World {
+    let mut world = World::new(hosts as u64, weather);
+    for _ in 0..hosts {
+        let host = world.add(&[0; MEMBERS]);
+        world.set_classes(host, Vec::new(), FEATURE_INTERVALS);
+    }
+    for host in 0..hosts {
+        world.start(host);
+        world.run(millis(20) / hosts as u32);
+    }
+    world.run(millis(20_000));
+    world
+}
+
+/// How many frames a host hears in a second.
+fn heard(world: &mut World, seconds: u64) -> u64 {
+    world.heard = 0;
+    world.run(Duration::from_secs(seconds));
+    world.heard / seconds / world.hosts.len() as u64
+}
+
+fn silent(world: &World) -> u64 {
+    world.hosts.iter().map(|host| host.arp.counters().get(Counter::PeerSilent)).sum()
+}
+
+//= docs/arp-plus.md#5.13 type=test
+#[test]
+fn what_a_host_hears_does_not_grow_with_their_number() {
+    for (hosts, seconds) in [(3, 1), (5, 1), (8, 2), (20, 8), (50, 16)] {
+        let mut world = crowd(hosts, FAIR);
+        assert_eq!(world.check(), Ok(()));
+        let every: Vec<u64> = world.hosts.iter().map(|host| host.arp.announces_every().as_secs()).collect();
+        assert!(every.iter().all(|every| *every == seconds), "{hosts} hosts: {every:?}");
+        let a_second = heard(&mut world, 60);
+        println!("{hosts} hosts of {MEMBERS}: every {seconds} s, {a_second} announcements heard a second");
+        assert!(a_second <= 64 * 100 / 75 * 100 / 85, "{hosts} hosts: {a_second}");
+        world.run(Duration::from_secs(240));
+        assert_eq!((world.check(), silent(&world)), (Ok(()), 0));
+    }
+}
+
+//= docs/arp-plus.md#5.15 type=test
+#[test]
+fn a_crowd_in_bad_weather_takes_nobody_for_gone_and_hears_of_changes_at_once() {
+    let mut world = crowd(30, BAD);
+    world.run(Duration::from_secs(300));
+    assert_eq!(silent(&world), 0);
+    world.network.weather.loss = 0;
+    world.run(millis(20_000));
+    assert_eq!(world.check(), Ok(()));
+    let members = world.hosts[3].members[..2].to_vec();
+    world.set_members(3, members);
+    let took = world.run_until_true(millis(1000));
+    println!("30 hosts know of a member that has gone after {took:?}");
+    let late = world.add(&[0; MEMBERS]);
+    world.set_classes(late, Vec::new(), FEATURE_INTERVALS);
+    world.start(late);
+    let took = world.run_until_true(millis(1000));
+    println!("one more knows all and is known after {took:?}");
+    // Dead ones are missed, though late: one of four members speaks every two seconds.
+    world.run(millis(40_000));
+    world.kill(5);
+    let took = world.run_until_true(Duration::from_secs(20));
+    println!("one that died is forgotten after {took:?}");
+    assert!(took >= Duration::from_secs(10));
+}
+
+//= docs/arp-plus.md#5.14 type=test
+//= docs/arp-plus.md#5.15 type=test
+#[test]
+fn own_members_know_each_second_what_they_share() {
+    let mut world = crowd(30, FAIR);
+    let segments = |world: &World, host: usize| -> Vec<Vec<u8>> {
+        world.hosts[host].arp.segments().iter().map(|Segment { slots, .. }| slots.clone()).collect()
+    };
+    assert_eq!(segments(&world, 7), [[0, 1, 2, 3]]);
+    // The cable between two halves of the switch is pulled; everybody has two members in each.
+    (0..30).for_each(|host| world.plug(host, &[0, 0, 1, 1]));
+    world.run(millis(5000));
+    assert_eq!(segments(&world, 7), [[0, 1], [2, 3]]);
+    assert!(world.hosts[7].arp.announces_every() > Duration::from_secs(1));
+    world.run(millis(4000));
+    let peer = world.hosts[7].arp.peers().next().expect("a peer");
+    assert!(
+        (0..4).all(|slot| (0..4).all(|index| peer.heard(slot, index) == (slot / 2 == index / 2))),
+        "{peer:?}"
+    );
+    let lost = |event: &&Event| matches!(event, Event::Peer { reason: Reason::Silent | Reason::Expired, .. });
+    assert_eq!(world.hosts[7].events.iter().filter(lost).count(), 0);
+}
