@@ -28,9 +28,9 @@ const OLD: Duration = Duration::from_millis(1000 * (1 << INTERVAL_DOUBLINGS_MAX)
 /// How long it is looked at what a host does.
 const LOOK: Duration = Duration::from_secs(10);
 /// ARP+ frames that a host may hear in a second while nothing is sent: announcements, and PROBEs of a few neighbours.
-const HEARD_MAX: f64 = 200.0;
+const HEARD_MAX: f64 = 240.0;
 /// Of a kilobyte each: what its daemon may take, with its programs and libraries.
-const MEMORY_MAX: u64 = 32 << 10;
+const MEMORY_MAX: u64 = 48 << 10;
 
 fn mac(number: u16, member: u8) -> MacAddr {
     let [high, low] = number.to_be_bytes();
