@@ -30,7 +30,10 @@ mod vnet;
 mod window;
 
 pub use bucket::Bucket;
-pub use control::{CONTROL_BURST, CONTROL_MESSAGE_MAX, CONTROL_RATE, Control, ControlMessage, Ends};
+pub use control::{
+    CONTROL_BURST, CONTROL_MESSAGE_MAX, CONTROL_RATE, CONTROL_SHARE_RATE, CONTROL_SHARES, Control,
+    ControlMessage, Ends,
+};
 pub use counter::{Counter, Counters};
 pub use credit::{Credit, HOLD_MAX};
 pub use mac_table::{Learned, MAC_AGE_SECONDS, MACS_MAX, Mac, MacTable, derive_mac, derived_node, is_group};
@@ -110,7 +113,8 @@ struct Peer {
     window: Window,
     credit: Credit,
     storm: Bucket,
-    control_storm: Bucket,
+    /// Control messages, by their numbers.
+    control_storms: [Bucket; CONTROL_SHARES],
     /// The same for messages of a start that is not connected: anybody can send such.
     strange_storm: Bucket,
     /// A control message that waits because the queue is full.
@@ -245,7 +249,7 @@ impl Peer {
             window: Window::default(),
             credit: Credit::default(),
             storm,
-            control_storm: Bucket::new(CONTROL_RATE, CONTROL_BURST),
+            control_storms: std::array::from_fn(|_| Bucket::new(CONTROL_SHARE_RATE, CONTROL_BURST)),
             strange_storm: Bucket::new(CONTROL_RATE, CONTROL_BURST),
             control: None,
         }

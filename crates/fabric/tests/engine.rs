@@ -397,9 +397,9 @@ fn control_messages_of_other_epochs_keep_out_no_others() {
     let (net, mut nodes) = nodes(2, 4, Config::default());
     nodes[1].step();
     let good = data(0, 1, 0, &[]).0;
-    let mut take = |sender_epoch, receiver_epoch, mark: u8| {
+    let mut take = |sender_epoch, receiver_epoch, sequence, mark: u8| {
         let header =
-            Header { sender_epoch, receiver_epoch, kind: Kind::Control, sequence: 0, length: 32, ..good };
+            Header { sender_epoch, receiver_epoch, kind: Kind::Control, sequence, length: 32, ..good };
         net.inject(0, 1, &[&header.emit()[..], &[mark; 32]].concat());
         nodes[1].step();
         let all = std::iter::from_fn(|| nodes[1].control.receive());
@@ -408,13 +408,17 @@ fn control_messages_of_other_epochs_keep_out_no_others() {
     };
     // For an earlier start of the receiver: who asks without knowing the epoch is heard all the same.
     for _ in 0..2_000 {
-        assert_eq!(take(epoch(0), epoch(1) + 1, 9).0, []);
+        assert_eq!(take(epoch(0), epoch(1) + 1, 0, 9).0, []);
     }
-    assert_eq!(take(99, 0, 7), (vec![7], [0, 2_000]));
+    assert_eq!(take(99, 0, 0, 7), (vec![7], [0, 2_000]));
     // Of another start of the peer: the one that is connected is heard all the same.
-    let dropped = (0..2_000).map(|_| take(99, epoch(1), 9).1[0]).max().unwrap_or_default();
+    let dropped = (0..2_000).map(|_| take(99, epoch(1), 0, 9).1[0]).max().unwrap_or_default();
     assert!(dropped > 0, "too few to be too many");
-    assert_eq!(take(epoch(0), epoch(1), 8), (vec![8], [dropped, 2_000]));
+    assert_eq!(take(epoch(0), epoch(1), 0, 8), (vec![8], [dropped, 2_000]));
+    // Who repeats what he has heard: the peer has another number by now, and is heard all the same.
+    let repeated = (0..2_000).map(|_| take(epoch(0), epoch(1), 7, 9).1[0]).max().unwrap_or_default();
+    assert!(repeated > dropped, "too few to be too many");
+    assert_eq!(take(epoch(0), epoch(1), 8, 6).0, [6]);
 }
 
 #[test]

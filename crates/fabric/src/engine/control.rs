@@ -20,8 +20,14 @@ use std::{
 
 /// What control messages that wait in one direction may take in the kernel: more than one for each node.
 const CONTROL_WAITING_BYTES: usize = 1 << 20;
-/// Control messages that are taken from one peer in a second: one that sends more must not crowd out the others.
+/// Control messages that are taken from one peer in a second before it is connected: one that sends more must not crowd out the
+/// others.
 pub const CONTROL_RATE: u32 = 2_000;
+/// A connected peer's messages are limited apart by their numbers, of which it has another one each second: somebody who repeats
+/// what he has heard uses up the share of old numbers, and not that of the present one.
+pub const CONTROL_SHARES: usize = 8;
+/// The messages of each share that are taken in a second.
+pub const CONTROL_SHARE_RATE: u32 = 500;
 /// The same at once after a silence.
 pub const CONTROL_BURST: u32 = 64;
 /// Longest control message with its header, in bytes.

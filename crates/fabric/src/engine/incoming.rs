@@ -4,7 +4,10 @@ use super::{
     BATCH, Config, ControlMessage, Counter, Counters, Engine, LOOK_LEN, Learned, Mac, Peer, Port,
     PortRefusal, Shared, derived_node, is_group, judge,
 };
-use crate::{Bytes, Shape, Taken, Transport, engine::control::Outlet};
+use crate::{
+    Bytes, Shape, Taken, Transport,
+    engine::{CONTROL_SHARES, control::Outlet},
+};
 use linkbraid_wire::fabric::{CONTROL_MAX, DATA_MIN, FRAME_MIN, HEADER_LEN, Header, Kind, VIRTIO_LEN};
 
 /// What is looked at of a message that carries a frame.
@@ -80,7 +83,8 @@ impl<P: Port> Incoming<'_, P> {
             if ![0, own].contains(&header.receiver_epoch) {
                 return Err(Counter::RxDropEpoch);
             }
-            let storm = if in_force { &mut state.control_storm } else { &mut state.strange_storm };
+            let share = header.sequence as usize % CONTROL_SHARES;
+            let storm = if in_force { &mut state.control_storms[share] } else { &mut state.strange_storm };
             if !storm.take(self.now) {
                 return Err(Counter::ControlDropStorm);
             }
