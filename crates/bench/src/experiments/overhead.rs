@@ -1,4 +1,4 @@
-//! What one member costs, without any limit but the CPU.
+//! What one member costs, without any limit but the CPU, and where its link is the limit.
 
 use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
@@ -8,6 +8,8 @@ use nix::{
     unistd::Pid,
 };
 
+mod line;
+
 /// Repeats are cheap here, and the CPU's noise is what is measured: this many times as many.
 const MORE: u32 = 4;
 const QUICK_MORE: u32 = 1;
@@ -15,9 +17,12 @@ const MBIT_GOAL: f64 = 0.98;
 const CPU_GOAL: f64 = 1.05;
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let turns = run.settings.repeat;
     run.settings.repeat *= if run.settings.quick { QUICK_MORE } else { MORE };
     run.report.settings = run.settings;
     run.plan(2 * CCS.len());
+    run.plan_steps(2 * turns);
+    line::run(run, turns)?;
     let bare = run.bare("bare", Topology::symmetric(2, 1, None))?;
     let bond = run.bonded("bond", Topology::symmetric(2, 1, None))?;
     for (word, cc) in CCS {
@@ -59,7 +64,12 @@ pub(super) fn figure(report: &Report) -> Figure {
             .bar("bond of one", move |word| report.spread(&format!("{word}/bond"), metric))
     };
     let ratio = |name: &'static str| move |word| report.ratio(&format!("{word}/bond"), name);
+    let at_rate = |name: &'static str| move |what: &'static str| report.spread(name, what);
     let panels = vec![
+        Panel::groups([("user", "user"), ("system", "system")].map(|(name, what)| (name.to_owned(), what)))
+            .bar("bare link", at_rate(line::BARE))
+            .bar("bond of one", at_rate(line::BOND))
+            .panel("CPU at the link's rate of 100 Mbit/s", "", "ms a second"),
         pair("mbit").panel("Throughput of one flow", "", "Mbit/s"),
         pair("cpu_s_per_gb").panel("CPU of both hosts and the switch", "", "seconds per GB"),
         groups()
@@ -69,5 +79,5 @@ pub(super) fn figure(report: &Report) -> Figure {
             .flat(format!("CPU: at most {CPU_GOAL}"), CPU_GOAL)
             .panel("Bond over bare link, pair by pair", "", "ratio"),
     ];
-    Figure { title: "overhead: one member without a rate limit".into(), panels }
+    Figure { title: "overhead: one member, at its link's rate and without any".into(), panels }
 }

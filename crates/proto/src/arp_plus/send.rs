@@ -42,6 +42,8 @@ pub(super) struct Agenda {
     young_until: Option<Time>,
     /// Until then the host announces itself each second, however many others there are.
     pub steady_from: Time,
+    /// Whether it has announced itself more seldom since it started.
+    pub is_seldom: bool,
     /// The member that was announced last while they take turns; when the own members are told apart from others.
     pub turn: u8,
     pub own_at: Option<Time>,

@@ -6,7 +6,7 @@ use super::{
     network::{Network, millis},
 };
 use linkbraid_proto::{Time, arp_plus::*};
-use linkbraid_wire::{Class, FEATURE_INTERVALS, Kind, parse_frame};
+use linkbraid_wire::{Class, FEATURE_INTERVALS, Kind, MacAddr, parse_frame};
 use std::{collections::BTreeMap, net::IpAddr, rc::Rc, time::Duration};
 
 pub const FAIR: Weather = Weather::new(0, 0, [5, 50]);
@@ -24,6 +24,8 @@ pub struct Host {
     switches: BTreeMap<u8, u8>,
     pub running: bool,
     wake: Option<Time>,
+    /// When each MAC was heard.
+    heard: BTreeMap<MacAddr, Time>,
     pub events: Vec<Event>,
 }
 
@@ -79,6 +81,7 @@ impl World {
             switches: (0..).zip(switches.iter().copied()).collect(),
             running: false,
             wake: None,
+            heard: BTreeMap::new(),
             events: Vec::new(),
         };
         host.arp.handle(self.network.now, Input::Members(host.members.clone()));
@@ -171,6 +174,20 @@ impl World {
         }
     }
 
+    /// Whether the data path has heard the sender before (7.13); only of interest where there are hundreds of hosts.
+    fn is_heard_again(&mut self, host: usize, frame: &[u8]) -> bool {
+        if self.hosts[host].features & FEATURE_INTERVALS == 0 {
+            return false;
+        }
+        let src = parse_frame(frame).expect("a machine sends good frames").src;
+        let (now, before) = (self.now(), self.hosts[host].heard.get(&src).copied());
+        let age = before.map(|before| now.since(before));
+        if age.is_none_or(|age| age >= millis(67)) {
+            self.hosts[host].heard.insert(src, now);
+        }
+        age.is_some_and(|age| age >= millis(67) && age <= millis(2500))
+    }
+
     /// Who may announce itself seldom is probed, too: its first message is as good as proven.
     fn prove(&mut self, host: usize, frame: &[u8]) {
         if self.hosts[host].features & FEATURE_INTERVALS == 0 {
@@ -194,7 +211,8 @@ impl World {
                     self.input(host, Input::Timeout);
                 }
                 Due::Deliver { host, slot, frame } if self.hosts[host].running => {
-                    self.input(host, Input::Frame { slot, bytes: &frame, heard_again: false });
+                    let heard_again = self.is_heard_again(host, &frame);
+                    self.input(host, Input::Frame { slot, bytes: &frame, heard_again });
                     self.prove(host, &frame);
                 }
                 Due::Wake(_) | Due::Deliver { .. } => {}

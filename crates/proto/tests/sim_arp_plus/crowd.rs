@@ -101,3 +101,68 @@ fn own_members_know_each_second_what_they_share() {
     let lost = |event: &&Event| matches!(event, Event::Peer { reason: Reason::Silent | Reason::Expired, .. });
     assert_eq!(world.hosts[7].events.iter().filter(lost).count(), 0);
 }
+
+/// How many hosts of two members there are, where a person wants to know of more: `LINKBRAID_CROWD="50 200 1000"`.
+fn crowds() -> Vec<usize> {
+    let asked = std::env::var("LINKBRAID_CROWD").unwrap_or_else(|_| "20 60".to_owned());
+    asked.split_whitespace().map(|hosts| hosts.parse().expect("a number")).collect()
+}
+
+/// What happened since the last look: seconds, messages sent by all, announcements that one host heard.
+fn since(world: &mut World, began: linkbraid_proto::Time) -> (f64, u64, u64) {
+    let (sent, heard) = (world.total_sent(), world.heard / world.hosts.len() as u64);
+    world.sent.clear();
+    world.heard = 0;
+    (world.now().since(began).as_secs_f64(), sent, heard)
+}
+
+/// All switches have power again, one host starts again, and a part of the network is cut off; one frame in a hundred is lost.
+//= docs/arp-plus.md#5.11 type=test
+//= docs/arp-plus.md#5.13 type=test
+#[test]
+fn messages_follow_the_number_of_hosts_and_not_its_square() {
+    let weather = Weather::new(1, 0, [5, 500]);
+    println!(
+        "| hosts | all know all after | messages each | heard a second | one restarts | messages | 1/40 is cut off |"
+    );
+    let mut each = Vec::new();
+    for hosts in crowds() {
+        let mut world = World::new(hosts as u64, weather);
+        for _ in 0..hosts {
+            let host = world.add(&[0, 0]);
+            world.set_classes(host, Vec::new(), FEATURE_INTERVALS);
+        }
+        let began = world.now();
+        for host in 0..hosts {
+            world.start(host);
+            world.run(millis(2000) / hosts as u32);
+        }
+        world.run_until_true(Duration::from_secs(30));
+        let (joined, sent, _) = since(&mut world, began);
+        each.push(sent / hosts as u64);
+        world.run(Duration::from_secs(60));
+        let quiet = heard(&mut world, 60);
+        since(&mut world, began);
+        // The daemon of one is started again.
+        let began = world.now();
+        world.kill(0);
+        world.start(0);
+        world.run_until_true(Duration::from_secs(30));
+        let (restarted, messages, _) = since(&mut world, began);
+        world.run(Duration::from_secs(30));
+        // One switch of forty has no power, nor has what it connects.
+        let began = world.now();
+        let gone = hosts.div_ceil(40);
+        (0..gone).for_each(|host| world.kill(host));
+        world.run_until_true(Duration::from_secs(600));
+        let (missed, ..) = since(&mut world, began);
+        println!(
+            "| {hosts} | {joined:.1} s | {} | {quiet} | {restarted:.2} s | {messages} | {missed:.0} s |",
+            each.last().expect("just pushed")
+        );
+        assert!(quiet <= 100, "{quiet} announcements a second");
+        assert!(messages <= 20 * hosts as u64, "{messages} messages because of one");
+    }
+    // 16 REPLYs, and the mapping on two members, between two broadcasts of it (5.9), and the bursts at start and at a change of pace.
+    assert!(each.iter().all(|each| *each <= 90), "messages of each host: {each:?}");
+}
