@@ -40,7 +40,8 @@ pub const ANNOUNCEMENTS_FEWER_PERCENT: usize = 75;
 /// Who has started speaks each second for so long: all are to have heard of him.
 pub const STEADY_AFTER: Duration = Duration::from_secs(5);
 
-/// The same after another host spoke in this one's name: who believed that is to hear better.
+/// The same after another host spoke in this one's name, or own members hear others of the own ones: who believed what was is to
+/// hear better.
 pub const CONTESTED: Duration = Duration::from_secs(10);
 
 /// Who never answered a PROBE is silent after that time at most, however seldom he says that he speaks.

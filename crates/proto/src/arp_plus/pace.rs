@@ -51,7 +51,7 @@ impl ArpPlus {
         }
     }
 
-    /// Somebody else speaks in this host's name: for a while it says each second who it is.
+    /// Somebody else speaks in this host's name, or the network is another one: for a while it says each second who it is.
     pub(super) fn contested(&mut self, now: Time) {
         //= docs/arp-plus.md#5.16
         self.agenda.steady_from = now + limits::CONTESTED;
@@ -96,6 +96,8 @@ impl ArpPlus {
         //= docs/arp-plus.md#5.15
         if self.own.doublings > 0 && self.state != State::S0 {
             self.table.hear_again(now, &self.timing);
+            // Others notice it at other times, and are to hear this host after that.
+            self.contested(now);
             self.agenda.ask_again();
             self.signal(now, Signal::OwnChange);
         }

@@ -91,13 +91,15 @@ fn own_members_know_each_second_what_they_share() {
     (0..30).for_each(|host| world.plug(host, &[0, 0, 1, 1]));
     world.run(millis(5000));
     assert_eq!(segments(&world, 7), [[0, 1], [2, 3]]);
-    assert!(world.hosts[7].arp.announces_every() > Duration::from_secs(1));
+    assert_eq!(world.hosts[7].arp.announces_every(), Duration::from_secs(1), "until all have noticed");
     world.run(millis(4000));
     let peer = world.hosts[7].arp.peers().next().expect("a peer");
     assert!(
         (0..4).all(|slot| (0..4).all(|index| peer.heard(slot, index) == (slot / 2 == index / 2))),
         "{peer:?}"
     );
+    world.run(millis(30_000));
+    assert!(world.hosts[7].arp.announces_every() > Duration::from_secs(1));
     let lost = |event: &&Event| matches!(event, Event::Peer { reason: Reason::Silent | Reason::Expired, .. });
     assert_eq!(world.hosts[7].events.iter().filter(lost).count(), 0);
 }
