@@ -27,7 +27,7 @@ const REDUNDANCY: Family<2> = Family {
 };
 const HEARD: Family<2> = Family {
     name: "peer_heard_seconds",
-    help: "Time since ARP+ of the peer was last heard; each second on a network without loss.",
+    help: "Time since ARP+ of the peer was last heard; each second on a network without loss, more seldom where there are many hosts.",
     labels: ["bond", "peer"],
 };
 const EPOCH: Family<2> = Family {
