@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// Messages in a second: five times as many as are looked at.
 const PACE: u32 = 10_000;
 /// Of what a node sends, so much gets lost at most, in percent: nothing on a quiet machine, but the messages wait in the same queue of the
-/// kernel's as its frames, which a busy one does not empty in time: 16 % were seen beside other tests.
-const LOST_PERCENT: u64 = 25;
+/// kernel's as its frames, which a busy one does not empty in time.
+const LOST_PERCENT: u64 = 5;
 const LASTS: Duration = Duration::from_secs(2);
 /// What a daemon logs of it at most.
 const LINES: usize = 20;
