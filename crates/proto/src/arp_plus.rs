@@ -175,7 +175,7 @@ impl ArpPlus {
             Input::Proven { peer, mac, asked } => {
                 self.table.proven(now, (peer, mac, asked), &self.timing, &mut self.out);
             }
-            Input::Probed(peers) => self.take_probed(now, &peers),
+            Input::Probed(peers) => self.table.take_probed(now, &peers, &mut self.out),
             Input::NobodyObjects(peer) => {
                 self.table.nobody_objects(now, peer);
                 self.take_waited(now);

@@ -1,10 +1,10 @@
 //! How often the own mapping is announced. Where many hosts hear it, each speaks less often, so that what all of them hear
 //! stays the same; what only the own members need to hear from each other goes to them alone.
 
-use super::{ArpPlus, PeerKey, Signal, State};
+use super::{ArpPlus, Signal, State};
 use crate::{Time, limits};
 use linkbraid_wire::{FEATURE_INTERVALS, INTERVAL_DOUBLINGS_MAX, Kind};
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 /// What hosts there are, as far as the pace follows from them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl ArpPlus {
     }
 
     /// Somebody else speaks in this host's name, or the network is another one: for a while it says each second who it is.
-    pub(super) fn contested(&mut self, now: Time) {
+    pub(super) fn speak_often(&mut self, now: Time) {
         //= docs/arp-plus.md#5.16
         self.agenda.steady_from = now + limits::CONTESTED;
     }
@@ -97,7 +97,7 @@ impl ArpPlus {
         if self.own.doublings > 0 && self.state != State::S0 {
             self.table.hear_again(now, &self.timing);
             // Others notice it at other times, and are to hear this host after that.
-            self.contested(now);
+            self.speak_often(now);
             self.agenda.ask_again();
             self.signal(now, Signal::OwnChange);
         }
@@ -111,11 +111,6 @@ impl ArpPlus {
     /// Whether it is to be known who of the peers is probed, and was proven ([`super::Input::Probed`]).
     pub fn follows_probes(&self, now: Time) -> bool {
         self.agenda.is_sweep_due(now) && self.table.peers().any(|peer| peer.doublings > 0)
-    }
-
-    /// Takes when a lane of each peer that is probed was proven.
-    pub(super) fn take_probed(&mut self, now: Time, probed: &BTreeMap<PeerKey, Option<Time>>) {
-        self.table.take_probed(now, probed, &mut self.out);
     }
 
     /// The time between two announcements of a member.

@@ -26,7 +26,7 @@ impl ArpPlus {
         }
         if let Some(conflict) = self.claim_on_own(src, &message) {
             if matches!(conflict, Conflict::OwnHostId { .. }) {
-                self.contested(now);
+                self.speak_often(now);
             }
             return self.out.conflict(now, &self.timing, conflict);
         }

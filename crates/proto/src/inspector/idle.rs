@@ -46,8 +46,8 @@ impl Inspector {
         let nearest = self.nearest();
         let peers = self.peers.iter().filter(|(_, peer)| peer.plain.is_none());
         for key in peers.map(|(key, _)| *key).collect::<Vec<_>>() {
-            let in_use = self.is_in_use(&key);
             let Some(peer) = self.peers.get_mut(&key) else { continue };
+            let in_use = peer.in_use;
             if in_use {
                 peer.idle_from = now + limits::IDLE_AFTER_USE;
             }
@@ -90,7 +90,7 @@ impl Inspector {
             .collect()
     }
 
-    /// Whether frames were sent to the peer lately.
+    /// Whether plans say that frames were sent to the peer lately; [`Peer::in_use`] keeps it.
     pub(super) fn is_in_use(&self, key: &PeerKey) -> bool {
         let at = |number| LaneId { peer: *key, slot: number, index: number };
         self.usage.range(at(0)..=at(u8::MAX)).any(|(_, usage)| *usage >= Usage::Light)
@@ -117,7 +117,7 @@ impl Inspector {
     /// Gives up the lanes of a peer that nothing is sent to, for one that something is sent to.
     pub(super) fn make_room_of_idle(&mut self, wanted: &PeerKey) -> bool {
         let may_go = |(key, peer): &(&PeerKey, &Peer)| {
-            *key != wanted && peer.plain.is_none() && !peer.lanes.is_empty() && !self.is_in_use(key)
+            *key != wanted && peer.plain.is_none() && !peer.lanes.is_empty() && !peer.in_use
         };
         let Some((key, _)) = self.peers.iter().find(may_go) else { return false };
         let key = *key;

@@ -160,7 +160,7 @@ impl Inspector {
             lanes,
             live: 0,
             excused_until,
-            in_use: false,
+            in_use: self.is_in_use(&key),
             unprobed: false,
             idle_from: now + limits::IDLE_AFTER_MET,
         };
@@ -237,7 +237,8 @@ impl Inspector {
             match other {
                 Some(other) => self.forget_one(other),
                 //= docs/arp-plus.md#11.21
-                None if self.is_in_use(&key) && self.make_room_of_idle(&key) => {}
+                None if self.peers.get(&key).is_some_and(|peer| peer.in_use)
+                    && self.make_room_of_idle(&key) => {}
                 None => return,
             }
         }
