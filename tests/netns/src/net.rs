@@ -4,6 +4,8 @@ use crate::{SOON, Said};
 use linkbraid_api::{BondRecord, CounterRecord, LaneRecord, PeerRecord, PeerState, StatsRecord};
 use linkbraid_lab::{Host, Lab, Running, Topology, daemon, wait_for, wait_until};
 use nix::sys::signal::Signal;
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::Pid;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -12,6 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 /// The name of the bond on every host.
 pub const BOND: &str = "bond0";
@@ -141,6 +144,23 @@ impl Net {
         let status = wait_for(SOON, "the daemon to end", || daemon.ended().ok_or("it still runs"));
         let status = status.expect("ends");
         assert!(status.success(), "daemon of {name}: {status}");
+    }
+
+    /// The process of a host's daemon.
+    #[track_caller]
+    pub fn pid(&self, name: &str) -> Pid {
+        let socket = UnixStream::connect(self.host(name).socket()).expect("it listens");
+        Pid::from_raw(getsockopt(&socket, PeerCredentials).expect("a peer").pid())
+    }
+
+    /// What the threads of a host's daemon ran so far, which is finer than the ticks of the process.
+    pub fn processor(&self, name: &str) -> Duration {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid(name))).expect("it runs").flatten();
+        let ran = |thread: fs::DirEntry| -> u64 {
+            let told = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+            told.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
+        };
+        Duration::from_nanos(threads.map(ran).sum())
     }
 
     /// Whether a daemon that was started still runs.

@@ -5,9 +5,7 @@ use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{self, Tap};
 use linkbraid_netns_tests::{BOND, Net, Over, SOON};
 use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, emit_frame};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use std::{
-    fs,
     io::{BufRead as _, BufReader, Write as _},
     net::IpAddr,
     os::unix::net::UnixStream,
@@ -44,18 +42,6 @@ pub(crate) fn forged(number: u16) -> Vec<u8> {
     emit_frame(MacAddr::BROADCAST, mac, &message).expect("keeps the rules")
 }
 
-/// The process time of a host's daemon so far.
-fn cpu(net: &Net, name: &str) -> Duration {
-    let socket = UnixStream::connect(net.host(name).socket()).expect("it listens");
-    let pid = getsockopt(&socket, PeerCredentials).expect("a Unix socket").pid();
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-    // utime and stime, fields 14 and 15 (proc(5)), counted after the name, which may hold anything.
-    let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
-    let ticks: u64 = fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
-    let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).expect("known").expect("known");
-    Duration::from_secs(ticks) / u32::try_from(a_second).expect("small")
-}
-
 /// Sends these frames again and again, [`AT_ONCE`] of them each `pause`.
 fn speak(tap: &Tap, frames: &[Vec<u8>], pause: Duration, enough: impl Fn() -> bool) {
     let mut due = Instant::now();
@@ -83,7 +69,7 @@ fn forged_joins_take_no_lane_and_little_time() {
     wait_until(SOON, "proven lanes", proven, |up| *up == 4).unwrap_or_else(|e| panic!("{e}"));
     let frames: Vec<Vec<u8>> = (0..FORGED).map(forged).collect();
     let tap = Tap::open(net.host("c"), "eth0", packet::ALL);
-    let before = cpu(&net, "a");
+    let before = net.processor("a");
     let began = Instant::now();
     let (slowest, requests) = std::thread::scope(|scope| {
         scope.spawn(|| speak(&tap, &frames, PAUSE, || began.elapsed() > FLOOD));
@@ -97,7 +83,7 @@ fn forged_joins_take_no_lane_and_little_time() {
         }
         (slowest, requests)
     });
-    let took = cpu(&net, "a").saturating_sub(before).as_secs_f64() / began.elapsed().as_secs_f64();
+    let took = net.processor("a").saturating_sub(before).as_secs_f64() / began.elapsed().as_secs_f64();
     // Hosts that are made up answer nothing, so that no lane of theirs is ever lost.
     let lost = net.counter("a", "probe_lane_lost") + net.counter("b", "probe_lane_lost");
     let full = net.counter("a", "rx_arp_plus_full");
@@ -198,7 +184,7 @@ fn a_thousand_hosts_that_start_together_are_known_within_seconds() {
     let net = with_stranger();
     let frames: Vec<Vec<u8>> = (0..1000).map(forged).collect();
     let tap = Tap::open(net.host("c"), "eth0", packet::ALL);
-    let (began, before) = (Instant::now(), cpu(&net, "a"));
+    let (began, before) = (Instant::now(), net.processor("a"));
     let known = AtomicBool::new(false);
     let waited = std::thread::scope(|scope| {
         let _over = Over(&known);
@@ -206,7 +192,7 @@ fn a_thousand_hosts_that_start_together_are_known_within_seconds() {
         let peers = || net.peers("a").len();
         wait_until(SOON, "all of them", peers, |peers| *peers == 1001)
     });
-    let took = (began.elapsed(), cpu(&net, "a").saturating_sub(before));
+    let took = (began.elapsed(), net.processor("a").saturating_sub(before));
     let full = net.counter("a", "rx_arp_plus_full");
     println!("all known after {:?}, {:?} of the processor; {full} frames dropped", took.0, took.1);
     waited.unwrap_or_else(|e| panic!("{e}"));

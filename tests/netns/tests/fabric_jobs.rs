@@ -6,15 +6,10 @@ use linkbraid_netns_tests::{BOND, Net, SOON, Said, check_hint};
 use nix::{
     fcntl::{FcntlArg, fcntl},
     libc,
-    sys::{
-        signal::{Signal, kill},
-        socket::{getsockopt, sockopt::PeerCredentials},
-    },
-    unistd::Pid,
+    sys::signal::{Signal, kill},
 };
 use std::{
     fs::{self, File},
-    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -64,9 +59,7 @@ fn interfaces(net: &Net, name: &str) -> String {
 
 /// Sends a signal to the daemon of a host.
 fn signal(net: &Net, name: &str, signal: Signal) {
-    let socket = UnixStream::connect(net.host(name).socket()).expect("it listens");
-    let daemon = getsockopt(&socket, PeerCredentials).expect("a peer").pid();
-    kill(Pid::from_raw(daemon), signal).expect("it runs");
+    kill(net.pid(name), signal).expect("it runs");
 }
 
 #[test]

@@ -6,18 +6,12 @@ use linkbraid_api::{EventKind, NodeState};
 use linkbraid_lab::{iperf, wait_for, wait_until};
 use linkbraid_netns_tests::{BOND, SOON, check_hint, flow::Flow};
 use nix::{
-    sys::{
-        signal::{Signal, kill},
-        socket::{getsockopt, sockopt::PeerCredentials},
-    },
+    sys::signal::{Signal, kill},
     unistd::{Pid, Uid, chown},
 };
 use std::{
     fs::{self, File, Permissions},
-    os::unix::{
-        fs::{FileExt, MetadataExt, PermissionsExt},
-        net::UnixStream,
-    },
+    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -26,8 +20,7 @@ fn memory(nodes: &Nodes) -> PathBuf {
 }
 
 fn daemon(nodes: &Nodes, node: usize) -> Pid {
-    let socket = UnixStream::connect(nodes.net.host(&nodes.names[node]).socket()).expect("it listens");
-    Pid::from_raw(getsockopt(&socket, PeerCredentials).expect("a peer").pid())
+    nodes.net.pid(&nodes.names[node])
 }
 
 /// What a daemon counts of the ends of its fabric.

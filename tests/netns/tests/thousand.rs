@@ -7,11 +7,9 @@ use linkbraid_wire::{
     ETHERTYPE_ARP_PLUS, Extension, FEATURE_INTERVALS, HostId, INTERVAL_DOUBLINGS_MAX, Kind, MacAddr, Member,
     Message, Probe, ProbeKind, View, emit_frame, emit_probe, parse_probe, with_interval,
 };
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use std::{
     fs,
     net::{IpAddr, UdpSocket},
-    os::unix::net::UnixStream,
     sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
     thread::park_timeout,
     time::{Duration, Instant},
@@ -140,16 +138,7 @@ struct Used {
 }
 
 fn used(net: &Net) -> Used {
-    let socket = UnixStream::connect(net.host("a").socket()).expect("it listens");
-    let pid = getsockopt(&socket, PeerCredentials).expect("a Unix socket").pid();
-    let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).expect("it runs");
-    // The sum of what its threads ran, in nanoseconds (proc(5)): ticks are too coarse.
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
-    let ran = |thread: fs::DirEntry| -> u64 {
-        let told = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
-        told.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
-    };
-    let status = read("status");
+    let status = fs::read_to_string(format!("/proc/{}/status", net.pid("a"))).expect("it runs");
     let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("told").trim();
     // The second number of a line is that of packets that came in.
     let devices = sh(net.host("a"), "cat /proc/net/dev");
@@ -157,7 +146,7 @@ fn used(net: &Net) -> Used {
     let frames = members.map(|(_, line)| line.split_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok()));
     Used {
         at: Instant::now(),
-        processor: Duration::from_nanos(threads.map(ran).sum()),
+        processor: net.processor("a"),
         frames: frames.map(|frames| frames.expect("a number")).sum(),
         memory: memory.split_whitespace().next().and_then(|kib| kib.parse().ok()).expect("a number"),
     }

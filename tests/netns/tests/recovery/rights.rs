@@ -2,8 +2,7 @@
 
 use linkbraid_lab::Topology;
 use linkbraid_netns_tests::{BOND, Net, machine, until};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use std::{fs, os::unix::net::UnixStream, path::Path};
+use std::{fs, path::Path};
 
 /// Bits of `CAP_NET_ADMIN`, `CAP_NET_RAW`, `CAP_IPC_LOCK`, `CAP_PERFMON` and `CAP_BPF` (linux/capability.h).
 const DAEMON: u64 = 1 << 12 | 1 << 13 | 1 << 14 | 1 << 38 | 1 << 39;
@@ -29,9 +28,7 @@ fn a_daemon_gives_up_all_rights_but_those_that_it_needs() {
     let check = net.ok("a", "check");
     assert!(check.contains("bridge, eBPF"), "the trial needs more: {check}");
     net.ok("a", &format!("bond add {BOND} --member eth0,eth1"));
-    let socket = UnixStream::connect(net.host("a").socket()).expect("it listens");
-    let daemon = getsockopt(&socket, PeerCredentials).expect("a peer").pid();
-    let daemon = Path::new("/proc").join(daemon.to_string());
+    let daemon = Path::new("/proc").join(net.pid("a").to_string());
     let threads: Vec<_> = fs::read_dir(daemon.join("task")).expect("it runs").flatten().collect();
     assert!(threads.len() > 2, "{threads:?}");
     let mut children = String::new();
