@@ -169,6 +169,8 @@ fn each_datagram_arrives_once_over_two_separate_switches() {
 fn a_segment_whose_elected_member_dies_still_hears_each_datagram_once() {
     let four = || std::iter::repeat_n(LinkSpec::switch(0, None), 4);
     let net = Net::bonded(Topology::empty("lab", 1).host(four()).host(four()));
+    // Until then each lane that is proven first may have another member elected.
+    wait_proven(&net, 16);
     let a = net.host("a");
     let elected = || net.show("a").members.iter().position(|m| m.elected && m.live);
     let first =
@@ -177,6 +179,7 @@ fn a_segment_whose_elected_member_dies_still_hears_each_datagram_once() {
     wait_until(SOON, "another elected member", elected, |now| now.is_some_and(|m| m != first))
         .unwrap_or_else(|e| panic!("{e}"));
     net.wait_tables(&["a", "b"]);
+    wait_proven(&net, 12);
     delivered_once(&net, "b", &["a"]);
     delivered_once(&net, "a", &["b"]);
 }
