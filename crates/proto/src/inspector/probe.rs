@@ -222,7 +222,9 @@ impl Inspector {
         let theirs = peer.report.members.iter().find(|member| member.mac == frame.src);
         let index = theirs.ok_or(Counter::RxUnknownMac)?.index;
         if peer.unprobed {
-            return Err(Counter::RxUnprobed);
+            // Who is answered uses the lane.
+            let ends = self.ends(LaneId { peer: key, slot, index });
+            return Err(ends.map_or(Counter::RxCut, |()| Counter::RxUnprobed));
         }
         let lane = peer.lanes.get(&(slot, index)).ok_or(Counter::RxUnknownPeer)?;
         if lane.state == LaneState::Cut {

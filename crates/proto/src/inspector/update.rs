@@ -292,7 +292,7 @@ impl Inspector {
     }
 
     /// Why a lane cannot carry anything, if so.
-    fn ends(&self, id: LaneId) -> Result<(), LaneReason> {
+    pub(super) fn ends(&self, id: LaneId) -> Result<(), LaneReason> {
         if self.members.get(&id.slot).is_none_or(|member| member.state != MemberState::Up) {
             return Err(LaneReason::MemberDown);
         }

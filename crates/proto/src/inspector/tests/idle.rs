@@ -200,6 +200,18 @@ fn a_peer_that_is_not_probed_is_answered_and_nothing_else_follows() {
     assert_eq!(crowd.replies.len(), 1);
     assert_eq!(crowd.inspector.counters().get(Counter::RxUnprobed), 2);
     assert_eq!(crowd.probed(), nearest());
+    // A member that carries nothing here is not to carry anything from there.
+    let members = |carrier| {
+        (0..MEMBERS)
+            .map(|slot| MemberReport { mac: mac(20, slot), carrier: carrier || slot != 1, ..report(slot) })
+            .collect()
+    };
+    crowd.handle(Input::Members(members(false)));
+    crowd.replies.clear();
+    crowd.say(ProbeKind::Probe, (1, 5, 2), 0);
+    assert!(crowd.replies.is_empty());
+    assert_eq!(crowd.inspector.counters().get(Counter::RxCut), 1);
+    crowd.handle(Input::Members(members(true)));
     // Floods of them leave something for lanes that are probed.
     crowd.pass(Duration::from_secs(1));
     crowd.replies.clear();
