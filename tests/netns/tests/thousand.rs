@@ -27,6 +27,8 @@ const OLD: Duration = Duration::from_millis(1000 * (1 << INTERVAL_DOUBLINGS_MAX)
 const LOOK: Duration = Duration::from_secs(10);
 /// ARP+ frames that a host may hear in a second while nothing is sent: announcements, and PROBEs of a few neighbours.
 const HEARD_MAX: f64 = 240.0;
+/// Who answers later than that may be taken for failed (docs/arp-plus.md, 11.6): half of what is allowed.
+const LATE: Duration = Duration::from_millis(75);
 /// Of a kilobyte each: what its daemon may take, with its programs and libraries.
 const MEMORY_MAX: u64 = 48 << 10;
 
@@ -63,17 +65,27 @@ fn says(number: u16, member: u8) -> Vec<u8> {
     emit_frame(MacAddr::BROADCAST, mac(number, member), &message).expect("keeps the rules")
 }
 
-/// Answers PROBEs for all hosts.
+/// Answers for all hosts what is sent to one of them.
 struct Answering<'a> {
     number: u32,
     probes: &'a AtomicU64,
+    /// When it last looked for some.
+    looked: Instant,
+    /// The longest time between two looks, in milliseconds: a busy machine makes it long.
+    late: &'a AtomicU64,
 }
 
 impl Answering<'_> {
     fn answer(&mut self, tap: &Tap) {
+        self.late.fetch_max(self.looked.elapsed().as_millis() as u64, SeqCst);
+        self.looked = Instant::now();
         for frame in tap.take() {
-            let Ok(asked) = parse_probe(&frame) else { continue };
-            let [2, 0xf1, _, 0, high, low] = asked.dst.0 else { continue };
+            let Some(&[2, 0xf1, member, 0, high, low]) = frame.first_chunk() else { continue };
+            let Ok(asked) = parse_probe(&frame) else {
+                // Who is missed is asked whether it is there (docs/arp-plus.md, 5.15).
+                _ = tap.send(&says(u16::from_be_bytes([high, low]), member));
+                continue;
+            };
             if asked.probe.kind == ProbeKind::Reply {
                 continue;
             }
@@ -97,8 +109,8 @@ impl Answering<'_> {
 }
 
 /// All hosts live until it is over: they speak as often as real ones, and answer.
-fn live(tap: &Tap, known: &AtomicBool, over: &AtomicBool, probes: &AtomicU64) {
-    let mut answering = Answering { number: 0, probes };
+fn live(tap: &Tap, known: &AtomicBool, over: &AtomicBool, probes: &AtomicU64, late: &AtomicU64) {
+    let mut answering = Answering { number: 0, probes, looked: Instant::now(), late };
     let mut old_from = u64::MAX;
     let mut due = Instant::now();
     for turn in 0_u64.. {
@@ -161,7 +173,7 @@ fn pause(duration: Duration) {
 }
 
 /// What it uses in a second: the part of a processor in percent, and frames; what it has of memory in KiB.
-fn look(net: &Net, what: &str) -> (f64, f64, u64) {
+fn look_once(net: &Net, what: &str) -> (f64, f64, u64) {
     let before = used(net);
     pause(LOOK);
     let after = used(net);
@@ -178,16 +190,23 @@ fn what_a_host_does_follows_what_it_talks_to_and_not_what_exists() {
     let net = Net::up(Topology::empty("lab", 1).host(links(MEMBERS)).plain_host(links(1)));
     net.start("a", &[]);
     net.bond("a");
-    look(&net, "alone");
+    look_once(&net, "alone");
     let tap = Tap::open(net.host("b"), "eth0", ETHERTYPE_ARP_PLUS);
-    let (known, over, probes) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
+    let (known, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (probes, late) = (AtomicU64::new(0), AtomicU64::new(0));
     let to = |number: u16| IpAddr::from(ip(number * 7));
     let socket = net.host("a").make("make a socket", || UdpSocket::bind("0.0.0.0:0")).expect("a socket");
     let send = || (0..TALKED_TO).for_each(|number| _ = socket.send_to(&[0; 100], (to(number), 9)));
     std::thread::scope(|scope| {
         let _over = Over(&over);
-        scope.spawn(|| live(&tap, &known, &over, &probes));
+        scope.spawn(|| live(&tap, &known, &over, &probes, &late));
         let probed = || net.lanes("a").iter().filter(|lane| lane.state != "heard").count();
+        // None is lost, unless the clock shows that the hosts here were too late.
+        let none_lost = || {
+            let late = Duration::from_millis(late.load(SeqCst));
+            let lost = net.counter("a", "probe_lane_lost");
+            assert!(lost == 0 || late > LATE, "{lost} lanes lost, and answers were {late:?} late at most");
+        };
         let began = Instant::now();
         wait_until(SOON, "all of them", || net.peers("a").len(), |peers| *peers == usize::from(HOSTS))
             .unwrap_or_else(|e| panic!("{e}"));
@@ -202,11 +221,13 @@ fn what_a_host_does_follows_what_it_talks_to_and_not_what_exists() {
         };
         wait_until(SOON * 3, "few PROBEs", asked, |asked| *asked < 100).unwrap_or_else(|e| panic!("{e}"));
         println!("all tested after {:?}", began.elapsed());
-        let (_, heard, memory) = look(&net, "quiet");
-        assert!(heard <= HEARD_MAX, "{heard} frames a second");
+        // Who was taken for failed, because the machine was busy, is tested again: then there are more for a while.
+        let look =
+            |what| wait_until(LOOK * 3, what, || look_once(&net, what), |(_, heard, _)| *heard <= HEARD_MAX);
+        let (_, _, memory) = look("quiet").unwrap_or_else(|e| panic!("{e}"));
         assert!(memory <= MEMORY_MAX, "{memory} KiB");
-        assert_eq!(net.counter("a", "probe_lane_lost"), 0);
-        assert_eq!(probed(), 2 * lanes, "only the nearest");
+        none_lost();
+        until("only the nearest are probed", probed, |probed| *probed == 2 * lanes);
         // Those that are sent something are probed, and no others.
         for number in 0..TALKED_TO {
             let lladdr = mac(number * 7, 0);
@@ -220,9 +241,9 @@ fn what_a_host_does_follows_what_it_talks_to_and_not_what_exists() {
             }
         });
         until("those in use are probed", probed, |probed| *probed >= usize::from(TALKED_TO) * lanes);
-        assert!(probed() <= (usize::from(TALKED_TO) + 2) * lanes);
-        look(&net, "10 talked to");
-        assert_eq!(net.counter("a", "probe_lane_lost"), 0);
+        until("no others", probed, |probed| *probed <= (usize::from(TALKED_TO) + 2) * lanes);
+        look_once(&net, "10 talked to");
+        none_lost();
         assert_eq!(net.peers("a").len(), usize::from(HOSTS));
     });
 }
