@@ -102,8 +102,11 @@ impl World {
 
     /// Whether there is anything to look at.
     pub(crate) fn has_to_look(&self) -> bool {
-        let has_keys = |fabric: &Fabric| fabric.saved.settings.auth != Auth::Off;
-        !self.bonds.is_empty() || self.fabrics.values().any(has_keys)
+        let has_files = |fabric: &Fabric| {
+            fabric.saved.settings.auth != Auth::Off
+                || matches!(&fabric.state, fabric::State::Runs(node) if node.directory().is_some())
+        };
+        !self.bonds.is_empty() || self.fabrics.values().any(has_files)
     }
 
     /// Looks at what the data path and fabrics are to know of this machine.
@@ -117,6 +120,9 @@ impl World {
                 tracing::error!(%error, "the data path is not up to date");
             }
         }
-        self.fabrics.values_mut().for_each(|fabric| fabric.look_at_keys(clock.now()));
+        for fabric in self.fabrics.values_mut() {
+            fabric.look_at_keys(clock.now());
+            fabric.look_at_directory(clock.now(), &mut self.jobs);
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! Where a fabric is: an address such as `shm:/run/linkbraid/fabric0` says which transport and where.
 
 use crate::{
-    Error, Result, Transport,
+    Error, Live, Result, Transport,
     limits::{NODES_MAX, QUEUES_MAX},
     ofi::Ofi,
     shm,
     udp::{self, FastPath},
 };
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc};
 
 /// Which place in a fabric to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,13 +99,13 @@ impl Address {
     }
 
     /// What the kernel needs to carry frames past the daemon, where the address does not forbid that: on the port that it gives, or
-    /// on one of the `usual` ones.
+    /// on one of the `usual` ones. `directory` is that of its queues ([`Transport::directory`]).
     ///
     /// # Errors
     /// As [`Address::open`].
-    pub fn fast_path(&self, join: &Join, usual: &[u16]) -> Result<Option<FastPath>> {
+    pub fn fast_path(&self, directory: &Arc<Live>, join: &Join, usual: &[u16]) -> Result<Option<FastPath>> {
         match &self.place {
-            Place::Udp(place) => place.fast_path(&self.text, join, usual),
+            Place::Udp(place) => place.fast_path(&self.text, directory, join, usual),
             Place::Shm(_) | Place::Ofi(_) => Ok(None),
         }
     }

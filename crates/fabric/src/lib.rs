@@ -34,7 +34,7 @@ mod udp;
 pub use address::{Address, Join, Memory};
 pub use bytes::Bytes;
 #[cfg(not(loom))]
-pub use directory::Directory;
+pub use directory::{Directory, Live, Look};
 pub use error::{Error, Result};
 pub use keys::{FrameKey, FrameKeys, KEYS_MAX};
 #[cfg(not(loom))]

@@ -1,6 +1,10 @@
 //! What carries frames: the one trait that the engine is written on.
 
+#[cfg(not(loom))]
+use crate::Live;
 use crate::{Bytes, keys::FrameKeys};
+#[cfg(not(loom))]
+use std::sync::Arc;
 use std::{os::fd::BorrowedFd, time::Duration};
 
 /// One queue of this node on a transport. One thread owns it; nothing here locks, allocates or logs after it is opened.
@@ -59,6 +63,12 @@ pub trait Transport: Send {
 
     /// What happened with `peer` since this was opened. For this node itself: what came from nobody known.
     fn stats(&self, peer: u16) -> Stats;
+
+    /// Where it has the addresses of peers from, if those may change: it follows them from the next call on.
+    #[cfg(not(loom))]
+    fn directory(&self) -> Option<&Arc<Live>> {
+        None
+    }
 
     /// Whether its shared memory is lost, so that it no longer reaches all peers. It is meant to be called many times a second and
     /// seldom makes a system call. What is lost stays lost, and nothing breaks meanwhile.
@@ -227,6 +237,11 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn stats(&self, peer: u16) -> Stats {
         (**self).stats(peer)
+    }
+
+    #[cfg(not(loom))]
+    fn directory(&self) -> Option<&Arc<Live>> {
+        (**self).directory()
     }
 
     fn lost(&mut self) -> Option<Loss> {

@@ -1,6 +1,6 @@
 //! `udp:FILE`: nodes on whatever network, each frame in one datagram or cut into several.
 //!
-//! `FILE` says who is where ([`crate::directory`]); only datagrams from those addresses are taken. Nothing longer than the
+//! `FILE` says who is where ([`crate::directory`]), and may change; only datagrams from those addresses are taken. Nothing longer than the
 //! path to a peer takes is sent; a path that shrinks is noticed when the kernel refuses. There is no flow control
 //! beyond the own socket: a frame may be lost, but none comes twice, and none comes in part. Frames may be encrypted, each
 //! datagram by itself ([`cipher`]).
@@ -20,8 +20,8 @@ pub use piece::{HEAD as PIECE_HEAD, Piece, head as piece_head};
 
 pub use fast_path::FastPath;
 
-use crate::{Error, Join, Result, Transport, directory::Directory};
-use std::path::PathBuf;
+use crate::{Error, Join, Live, Result, Transport};
+use std::{path::PathBuf, sync::Arc};
 
 /// The parts of an address that begins with `udp:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Place {
 
     /// Opens every queue.
     pub(crate) fn open(&self, address: &str, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
-        let directory = Directory::read(&self.file, join)?;
+        let directory = Live::open(&self.file, join)?;
         if let Vxlan::Port(port) = self.vxlan {
             FastPath::new(address, &directory, join, port, self.mtu)?;
         }
@@ -102,12 +102,17 @@ impl Place {
     }
 
     /// What the kernel needs to carry frames itself, if it is to; on one of the `usual` ports where none was given.
-    pub(crate) fn fast_path(&self, address: &str, join: &Join, usual: &[u16]) -> Result<Option<FastPath>> {
-        let directory = || Directory::read(&self.file, join);
+    pub(crate) fn fast_path(
+        &self,
+        address: &str,
+        directory: &Arc<Live>,
+        join: &Join,
+        usual: &[u16],
+    ) -> Result<Option<FastPath>> {
         match self.vxlan {
             Vxlan::Off => Ok(None),
-            Vxlan::Port(port) => FastPath::new(address, &directory()?, join, port, self.mtu).map(Some),
-            Vxlan::Usual => FastPath::usual(address, &directory()?, join, usual, self.mtu).map(Some),
+            Vxlan::Port(port) => FastPath::new(address, directory, join, port, self.mtu).map(Some),
+            Vxlan::Usual => FastPath::usual(address, directory, join, usual, self.mtu).map(Some),
         }
     }
 }

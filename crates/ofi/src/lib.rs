@@ -60,7 +60,7 @@ pub fn open(address: &Address, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
     join.check(&name)?;
     let place = address.ofi().ok_or_else(|| Error::new(&name, "cannot join", "it is none of libfabric's"))?;
     let library = Library::get(&name)?;
-    let directory = Directory::read(&place.file, join)?;
+    let directory = Directory::read(&place.file, join)?.complete(&place.file)?;
     (0..join.queues).map(|queue| open_queue(place, library, &name, join, &directory, queue)).collect()
 }
 
@@ -69,11 +69,11 @@ fn open_queue(
     library: &'static Library,
     name: &str,
     join: &Join,
-    directory: &Directory,
+    directory: &[SocketAddr],
     queue: u16,
 ) -> Result<Box<dyn Transport>> {
     let at = |node: u16| {
-        let first = directory.0[usize::from(node)];
+        let first = directory[usize::from(node)];
         SocketAddr::new(first.ip(), first.port() + queue)
     };
     let own = at(join.node);

@@ -119,6 +119,19 @@ fn a_node_that_is_killed_harms_nobody_and_comes_back() {
 }
 
 #[test]
+fn more_nodes_than_have_a_line_are_refused_and_all_stays_as_it_was() {
+    let (net, file) = hosts(2);
+    add(&net, 2, &format!("ofi:tcp,{file}"), "");
+    let ping = || net.host("a").wait_ping(&ip(1), SOON).unwrap_or_else(|error| panic!("{error}"));
+    ping();
+    let said = net.say("a", "fabric set fab0 --nodes 3");
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("there is no line for node 2"), "{said:?}");
+    assert_eq!(show(&net, "a").nodes, 2);
+    ping();
+}
+
+#[test]
 fn bad_input_is_refused_with_a_hint_and_leaves_nothing_behind() {
     let (net, file) = hosts(2);
     let before = machine::settled(&net, "a");

@@ -27,6 +27,7 @@ mod fabric;
 mod fabric_clock;
 mod fabric_crashes;
 mod fabric_default;
+mod fabric_directory;
 mod fabric_encryption;
 mod fabric_flood;
 mod fabric_jobs;

@@ -24,12 +24,12 @@ use crate::io::keys::Object;
 use crate::world::{
     history::{Change, History},
     keys::Keys,
-    report::{Report, failure},
+    report::{self, Report, failure},
 };
 use ends::Ends;
 use job::{Why, Work};
 use linkbraid_api::Error;
-use linkbraid_fabric::Loss;
+use linkbraid_fabric::{Look, Loss};
 use linkbraid_link::{ArpPlusSender, Netlink};
 use linkbraid_proto::{Time, auth, session::Verdict};
 use linkbraid_wire::MacAddr;
@@ -119,13 +119,39 @@ impl Fabric {
     /// meet again in the memory that the first of them to come finds or makes.
     fn lost(&mut self, now: Time, loss: Loss, jobs: &mut Jobs) {
         self.ends.lost(loss);
-        let error = Error::new(&self.saved.name, "does not run", format!("{loss}; it is restarted"))
+        self.restart(now, loss.to_string(), Why::Lost, jobs);
+    }
+
+    /// Gives its place up, and takes one again.
+    fn restart(&mut self, now: Time, cause: String, why: Why, jobs: &mut Jobs) {
+        let error = Error::new(&self.saved.name, "does not run", format!("{cause}; it is restarted"))
             .hint(format!("linkbraid fabric show {}", self.saved.name));
         let waits = State::Waits { error: error.clone(), until: now + RETRY };
         if let State::Runs(node) = std::mem::replace(&mut self.state, waits)
-            && let Ok(ticket) = jobs.join(&self.saved, Work::Join(Why::Lost), Some(node))
+            && let Ok(ticket) = jobs.join(&self.saved, Work::Join(why), Some(node))
         {
             self.state = State::Joins { ticket, error };
+        }
+    }
+
+    /// Follows its directory, where that is another one than before.
+    pub(crate) fn look_at_directory(&mut self, now: Time, jobs: &mut Jobs) {
+        let State::Runs(node) = &self.state else { return };
+        let name = &self.saved.name;
+        match node.look_at_directory() {
+            Look::Same => {}
+            Look::Changed(nodes) => {
+                self.history.add(Change::fabric(name, "directory", report::moved(&nodes)));
+            }
+            Look::Refused(error) => {
+                let text = format!("{error}; the addresses stay as they are");
+                self.history.add(Change::fabric(name, "directory_refused", text));
+            }
+            Look::Moved(address) => {
+                let cause = format!("its directory has another address for this node, {address}");
+                self.history.add(Change::fabric(name, "moved", format!("{cause}; it is restarted")));
+                self.restart(now, cause, Why::Moved, jobs);
+            }
         }
     }
 

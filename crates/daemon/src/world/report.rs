@@ -4,7 +4,7 @@ use crate::world::history::Change;
 use linkbraid_api::EventKind;
 use linkbraid_fabric::Loss;
 use linkbraid_proto::session::{self, Down, Mismatch, Side, Verdict};
-use std::process::ExitStatus;
+use std::{net::SocketAddr, process::ExitStatus};
 
 /// What the threads of a fabric report, and which start of it.
 pub(crate) struct Event {
@@ -68,6 +68,22 @@ impl Report {
             }
         }
     }
+}
+
+/// So many nodes that move together are named.
+const NAMED_MAX: usize = 4;
+
+/// Which nodes have other addresses, in words.
+pub(crate) fn moved(nodes: &[(u16, Option<SocketAddr>)]) -> String {
+    if nodes.len() > NAMED_MAX {
+        let known = nodes.iter().filter(|(_, address)| address.is_some()).count();
+        return format!("{known} nodes have other addresses now, and {} have none", nodes.len() - known);
+    }
+    let one = |(node, address): &(u16, Option<SocketAddr>)| match address {
+        Some(address) => format!("node {node} is at {address} now"),
+        None => format!("node {node} has no address any more"),
+    };
+    nodes.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// What ended a start of a fabric, in words.

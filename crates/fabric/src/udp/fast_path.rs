@@ -1,8 +1,11 @@
 //! What the kernel needs to carry frames past the daemon: who is where, on which port, and how long packets may be.
 
 use super::{port::path, socket::send_whole};
-use crate::{Error, Join, Result, directory::Directory};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use crate::{Error, Join, Live, Result};
+use std::{
+    net::{IpAddr, SocketAddr, UdpSocket},
+    sync::Arc,
+};
 
 /// Bytes before a frame on its way through VXLAN: IP, UDP and VXLAN headers.
 const HEAD_V4: usize = 20 + 8 + 8;
@@ -12,24 +15,23 @@ const HEAD_V6: usize = 40 + 8 + 8;
 const USUAL: u16 = 4789;
 
 /// Where the kernels of the nodes meet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct FastPath {
     ports: Vec<u16>,
     given: bool,
-    node: u16,
     mtu: Option<usize>,
-    addresses: Vec<SocketAddr>,
+    directory: Arc<Live>,
 }
 
 impl FastPath {
     pub(super) fn new(
         name: &str,
-        directory: &Directory,
+        directory: &Arc<Live>,
         join: &Join,
         port: u16,
         mtu: Option<usize>,
     ) -> Result<Self> {
-        let plan = Self::on(directory, join, &[port], mtu);
+        let plan = Self::on(directory, &[port], mtu);
         if let Some(node) = plan.node_at(port, join) {
             let cause = format!("UDP port {port} is already that of node {node}; VXLAN needs another one");
             let free = (USUAL..=u16::MAX).find(|port| plan.node_at(*port, join).is_none()).unwrap_or(USUAL);
@@ -43,34 +45,36 @@ impl FastPath {
     /// On the first of these ports that can be had, and that the other nodes can have, too.
     pub(super) fn usual(
         name: &str,
-        directory: &Directory,
+        directory: &Arc<Live>,
         join: &Join,
         ports: &[u16],
         mtu: Option<usize>,
     ) -> Result<Self> {
-        let mut plan = Self::on(directory, join, ports, mtu);
+        let mut plan = Self::on(directory, ports, mtu);
         let refuse = |cause| Err(Error::new(name, "cannot use VXLAN", cause));
         // A port is one node's alone.
         let own = plan.own();
-        let others = (0u16..).zip(&plan.addresses).filter(|(node, _)| *node != join.node);
-        if let Some((node, _)) = others.into_iter().find(|(_, other)| other.ip() == own) {
+        let mut others = (0..join.nodes).filter(|node| *node != join.node);
+        let known = plan.directory.directory();
+        if let Some(node) = others.find(|node| known.address(*node).is_some_and(|other| other.ip() == own)) {
             return refuse(format!("node {node} has this node's address {own}, too"));
         }
         plan.ports = ports.iter().copied().filter(|port| plan.node_at(*port, join).is_none()).collect();
         if plan.ports.is_empty() { refuse("the queues have all of its UDP ports".into()) } else { Ok(plan) }
     }
 
-    fn on(directory: &Directory, join: &Join, ports: &[u16], mtu: Option<usize>) -> Self {
-        let addresses = directory.0.clone();
-        Self { ports: ports.to_vec(), given: false, node: join.node, mtu, addresses }
+    fn on(directory: &Arc<Live>, ports: &[u16], mtu: Option<usize>) -> Self {
+        Self { ports: ports.to_vec(), given: false, mtu, directory: directory.clone() }
     }
 
     /// The node that has a port of this machine for a queue: it may be another one on this very machine.
-    fn node_at(&self, port: u16, join: &Join) -> Option<usize> {
-        self.addresses.iter().position(|address| {
+    fn node_at(&self, port: u16, join: &Join) -> Option<u16> {
+        let known = self.directory.directory();
+        let has = |address: SocketAddr| {
             let ports = address.port()..=address.port() + (join.queues - 1);
-            address.ip() == self.own() && ports.contains(&port)
-        })
+            address.ip() == known.own.ip() && ports.contains(&port)
+        };
+        (0..join.nodes).find(|node| known.address(*node).is_some_and(has))
     }
 
     /// The UDP ports that VXLAN may have, best first, at least one: the same on all nodes.
@@ -88,14 +92,13 @@ impl FastPath {
     /// This node's own address.
     #[must_use]
     pub fn own(&self) -> IpAddr {
-        self.addresses[usize::from(self.node)].ip()
+        self.directory.directory().own.ip()
     }
 
-    /// The address of a node; none if there is no such node, or if a packet to it would need to know the interface, too.
+    /// The address of a node now; none if there is no such node, if its address is not known, or if a packet to it would need to know the interface, too.
     #[must_use]
     pub fn address(&self, node: u16) -> Option<IpAddr> {
-        let address = self.addresses.get(usize::from(node))?.ip();
-        match address {
+        match self.directory.directory().address(node)?.ip() {
             IpAddr::V6(v6) if v6.is_unicast_link_local() => None,
             address => Some(address),
         }
@@ -116,8 +119,9 @@ impl FastPath {
     /// it.
     #[must_use]
     pub fn room(&self, node: u16, port: u16) -> usize {
-        let own = self.addresses[usize::from(self.node)];
-        let Some(mut to) = self.addresses.get(usize::from(node)).copied() else { return 0 };
+        let known = self.directory.directory();
+        let own = known.own;
+        let Some(mut to) = known.address(node) else { return 0 };
         // What rules let pass to a port says nothing of another one.
         to.set_port(port);
         let head = if own.is_ipv6() { HEAD_V6 } else { HEAD_V4 };

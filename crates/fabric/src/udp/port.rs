@@ -1,11 +1,11 @@
 //! One queue of this node: one socket.
 
 mod frame;
+mod known;
 mod sending;
 
-use frame::SCRATCH;
+use frame::{PIECE_MIN, SCRATCH};
 pub(super) use sending::path;
-use sending::piece_size;
 
 use super::{
     assembly::{Assembly, Outcome},
@@ -15,8 +15,7 @@ use super::{
     socket::{Inbox, RawAddress, Socket},
 };
 use crate::{
-    Armed, Bytes, Error, Join, Refused, Result, Shape, Stats, Taken, Transport,
-    directory::Directory,
+    Armed, Bytes, Error, Join, Live, Refused, Result, Shape, Stats, Taken, Transport,
     keys::FrameKeys,
     limits::{FRAME_MAX, PATH_LOOK_FRAMES, SOCKET_SLEEP_MAX},
 };
@@ -27,6 +26,7 @@ use nix::{
 use std::{
     net::SocketAddr,
     os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
 };
 
 /// Times that the socket is asked for more within one call: bounds what datagrams without frames can cost.
@@ -34,7 +34,9 @@ const FILLS: usize = 2;
 
 struct Peer {
     node: u16,
-    address: SocketAddr,
+    /// Its address for this queue; none while it is not known.
+    address: Option<SocketAddr>,
+    /// The same, as the kernel reads it; of an address that is not known, nowhere.
     raw: RawAddress,
     /// Bytes of a frame in one datagram.
     size: usize,
@@ -58,6 +60,9 @@ struct Port {
     instance: u32,
     peers: Vec<Peer>,
     by_address: Vec<(SocketAddr, usize)>,
+    directory: Arc<Live>,
+    /// Which change of the directory the addresses are from.
+    version: u64,
     inbox: Inbox,
     /// Which message of the inbox is next, and how much of it is done.
     cursor: (usize, usize),
@@ -72,18 +77,13 @@ struct Port {
 
 /// Opens one queue.
 pub(super) fn open(
-    directory: &Directory,
+    directory: &Arc<Live>,
     name: &str,
     join: &Join,
     queue: u16,
     mtu: Option<usize>,
 ) -> Result<Box<dyn Transport>> {
-    //= docs/fabric.md#10.1
-    let at = |node: u16| {
-        let first = directory.0[usize::from(node)];
-        SocketAddr::new(first.ip(), first.port() + queue)
-    };
-    let mut own = directory.0[usize::from(join.node)];
+    let mut own = directory.directory().own;
     own.set_port(own.port() + queue);
     let failed = |what: String, error: &std::io::Error| {
         let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
@@ -96,27 +96,20 @@ pub(super) fn open(
     let instance = getrandom::u32()
         .map_err(|error| Error::new(name, "cannot draw a random number", error.to_string()))?;
     let nodes = (0..join.nodes).filter(|node| *node != join.node);
-    let peers: Vec<_> = nodes
-        .map(|node| {
-            let mut target = directory.0[usize::from(node)];
-            target.set_port(target.port() + queue);
-            Peer {
-                node,
-                address: at(node),
-                raw: target.into(),
-                size: piece_size(own, target, mtu),
-                next: 0,
-                look_in: PATH_LOOK_FRAMES,
-                assembly: Assembly::new(),
-                cipher: Cipher::new(queue),
-                stats: Stats::default(),
-            }
-        })
-        .collect();
-    let mut by_address: Vec<_> = peers.iter().enumerate().map(|(at, peer)| (peer.address, at)).collect();
-    by_address.sort();
+    let peer = |node| Peer {
+        node,
+        address: None,
+        raw: own.into(),
+        size: PIECE_MIN,
+        next: 0,
+        look_in: PATH_LOOK_FRAMES,
+        assembly: Assembly::new(),
+        cipher: Cipher::new(queue),
+        stats: Stats::default(),
+    };
+    let peers = nodes.map(peer).collect();
     let shape = Shape { node: join.node, nodes: join.nodes, queue, frame_max: FRAME_MAX, lossy: true };
-    Ok(Box::new(Port {
+    let mut port = Port {
         shape,
         own,
         mtu,
@@ -125,14 +118,18 @@ pub(super) fn open(
         for_room: false,
         instance,
         peers,
-        by_address,
+        by_address: Vec::new(),
+        directory: directory.clone(),
+        version: 0,
         inbox: Inbox::new(),
         cursor: (0, 0),
         opened: false,
         outbox: Outbox::new(),
         scratch: vec![0; SCRATCH].into_boxed_slice(),
         strangers: Stats::default(),
-    }))
+    };
+    port.take_addresses();
+    Ok(Box::new(port))
 }
 
 impl Port {
@@ -269,6 +266,7 @@ impl Transport for Port {
     }
 
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(u16, Bytes<'_>) -> Taken) -> usize {
+        self.follow_directory();
         let (mut total, mut fills) = (0, 0);
         while total < budget {
             if self.cursor.0 == self.inbox.filled {
@@ -310,6 +308,10 @@ impl Transport for Port {
 
     fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.epoll.0.as_fd())
+    }
+
+    fn directory(&self) -> Option<&Arc<Live>> {
+        Some(&self.directory)
     }
 
     fn reset(&mut self, peer: u16) {

@@ -223,12 +223,16 @@ fn directories_are_read_and_refused_by_line() {
     let join = Join { node: 0, nodes: 2, queues: 2 };
     let parse = |text: &str| Directory::parse(text, &join);
     let good = "# who is where\n\n1 198.18.0.2:7000 # the other\n 0\t198.18.0.1:7000\n";
-    let all = parse(good).unwrap().0;
+    let path = std::path::Path::new("/etc/fab0");
+    let all = parse(good).unwrap().complete(path).unwrap();
     assert_eq!(all, ["198.18.0.1:7000".parse().unwrap(), "198.18.0.2:7000".parse().unwrap()]);
+    let one = parse("0 198.18.0.1:1").unwrap();
+    assert_eq!((one.own, one.address(1)), ("198.18.0.1:1".parse().unwrap(), None));
+    assert_eq!(one.complete(path).unwrap_err().cause, "there is no line for node 1");
     assert!(parse("0 [2001:db8::1]:7000\n1 [2001:db8::1]:7002").is_ok());
     let cases = [
         ("", "there is no line for node 0"),
-        ("0 198.18.0.1:1", "there is no line for node 1"),
+        ("1 198.18.0.1:1", "there is no line for node 0"),
         ("\n0 198.18.0.1", "line 2: '0 198.18.0.1' is not NODE ADDRESS:PORT"),
         ("0 host:1", "line 1: '0 host:1' is not NODE ADDRESS:PORT"),
         ("x 198.18.0.1:1", "line 1: 'x 198.18.0.1:1' is not NODE ADDRESS:PORT"),

@@ -125,6 +125,7 @@ async fn join(
         Why::Adopt => ("adopted", "taken over from an earlier daemon, with its interface".to_owned()),
         Why::Retry => ("adopted", "it could join".to_owned()),
         Why::Lost => ("anew", "restarted in the memory that has the name now".to_owned()),
+        Why::Moved => ("anew", "restarted at its new address".to_owned()),
         Why::Changed(_) => {
             ("anew", format!("restarted as node {} of {}", fabric.saved.node, fabric.saved.nodes))
         }

@@ -15,7 +15,7 @@ pub(crate) use device::sweep;
 use super::saved::SavedFabric;
 use linkbraid_api::Encrypt;
 use linkbraid_dataplane::{self as dataplane, HookChoice, PATH_REASONS, PathCounts, PathIn, PathOut};
-use linkbraid_fabric::{Address, Join, engine::derive_mac};
+use linkbraid_fabric::{Address, Join, Live, engine::derive_mac};
 use linkbraid_proto::{
     Time,
     session::{Session, next_port, usual_ports},
@@ -23,7 +23,7 @@ use linkbraid_proto::{
 use linkbraid_wire::fabric::{FastPath as Announced, Tag};
 use on::On;
 use retry::{Retry, Wanted, taken};
-use std::{thread::JoinHandle, time::Duration};
+use std::{net::IpAddr, sync::Arc, thread::JoinHandle, time::Duration};
 
 /// An Ethernet header.
 const ETHERNET: usize = 14;
@@ -72,8 +72,9 @@ struct Before {
 /// What is held of one node.
 #[derive(Debug, Clone, Copy, Default)]
 struct Peer {
-    /// What its frames must carry, as the kernel knows.
+    /// What its frames must carry, as the kernel knows, and where they must come from.
     tag: Option<Tag>,
+    address: Option<IpAddr>,
     /// The path to it, as the kernel knows.
     out: Option<PathOut>,
     /// The longest frame that the path takes.
@@ -89,10 +90,15 @@ struct Peer {
 
 impl FastPath {
     /// Makes what the transport does not forbid; none where it does, or has none. Takes some milliseconds.
-    pub(super) fn make(saved: &SavedFabric, address: &Address, tap: u32, hook: HookChoice) -> Option<Self> {
+    pub(super) fn make(
+        saved: &SavedFabric,
+        (address, directory): (&Address, &Arc<Live>),
+        tap: u32,
+        hook: HookChoice,
+    ) -> Option<Self> {
         let join = Join { node: saved.node, nodes: saved.nodes, queues: saved.queues };
         let off = |given, cause: String| Some(Self::with(saved, (0, given), State::Off(cause), None));
-        let plan = match address.fast_path(&join, &usual_ports(saved.number)) {
+        let plan = match address.fast_path(directory, &join, &usual_ports(saved.number)) {
             Ok(plan) => plan?,
             Err(error) => return off(false, error.cause),
         };
@@ -356,13 +362,13 @@ impl On {
         let address = self.plan.address(node);
         let tag = session.tag(node).filter(|_| address.is_some());
         //= docs/fabric.md#7.3
-        if tag != peer.tag {
+        if (tag, address) != (peer.tag, peer.address) {
             let path = |(tag, remote): (Tag, _)| PathIn { remote, tag: (tag.network(), tag.group()) };
             self.programs.set_in(node, tag.zip(address).map(path).as_ref())?;
             let came = self.programs.counts(node).map_or(0, |counts| counts.probes);
             let room = if tag.is_some() { self.plan.room(node, self.port) } else { 0 };
-            *peer =
-                Peer { tag, out: peer.out, room, since: now, came, look_at: now, probe_at: now, heard: None };
+            let (out, since) = (peer.out, now);
+            *peer = Peer { tag, address, out, room, since, came, look_at: now, probe_at: now, heard: None };
         }
         //= docs/fabric.md#7.5
         let theirs = session.fast_path(node);

@@ -69,6 +69,8 @@ pub(crate) enum Why {
     Retry,
     /// What it shared with the other nodes was taken from it.
     Lost,
+    /// It has another address.
+    Moved,
     /// `fabric set` wants it; as it was before.
     Changed(Box<SavedFabric>),
 }
@@ -279,7 +281,7 @@ fn take_place(mut saved: SavedFabric, new: bool, hook: HookChoice) -> Result<Pla
     if new {
         let tap = node::tap(&saved, &transports, true)?;
         saved.ifindex = tap.index();
-        let fast_path = FastPath::make(&saved, &address, tap.index(), hook);
+        let fast_path = fast_path(&saved, &address, &transports, (tap.index(), hook));
         return Ok(Place { saved, transports, tap, fast_path });
     }
     // By its name, which may be that of another one by now, or of none: the kernel would make one.
@@ -295,8 +297,18 @@ fn take_place(mut saved: SavedFabric, new: bool, hook: HookChoice) -> Result<Pla
     if !is_named(tap.index()) {
         return Err(renamed());
     }
-    let fast_path = FastPath::make(&saved, &address, tap.index(), hook);
+    let fast_path = fast_path(&saved, &address, &transports, (tap.index(), hook));
     Ok(Place { saved, transports, tap, fast_path })
+}
+
+/// What the kernel is to carry, where it knows the nodes by their addresses.
+fn fast_path(
+    saved: &SavedFabric,
+    address: &Address,
+    transports: &Transports,
+    (tap, hook): (u32, HookChoice),
+) -> Option<FastPath> {
+    FastPath::make(saved, (address, transports.directory()?), tap, hook)
 }
 
 #[cfg(test)]

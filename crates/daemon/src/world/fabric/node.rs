@@ -13,13 +13,16 @@ use crate::{
 };
 use linkbraid_api::{Error, Poll};
 use linkbraid_fabric::{
-    Address, Join, Program, Remote, Transport,
+    Address, Join, Live, Look, Program, Remote, Transport,
     engine::{self, Config, Counter, End, Engine, Shared, TapPort, engines},
     limits::FRAME_MAX,
     shorten_slices,
 };
 use linkbraid_link::{TAP_FRAME_MAX, Tap, TapConfig, TapOffloads, TapQueue};
-use linkbraid_proto::{Time, auth, session::Settings};
+use linkbraid_proto::{
+    Time, auth,
+    session::{self, Settings},
+};
 use linkbraid_wire::MacAddr;
 use linkbraid_wire::fabric::{HEADER_LEN, VIRTIO_LEN};
 use std::{
@@ -50,6 +53,16 @@ pub(crate) enum Transports {
     Remote(Remote),
 }
 
+impl Transports {
+    /// Where the addresses of the nodes are from, if those may change.
+    pub(crate) fn directory(&self) -> Option<&Arc<Live>> {
+        match self {
+            Self::Own(all) => all.first()?.directory(),
+            Self::Remote(_) => None,
+        }
+    }
+}
+
 /// The threads of a fabric. They end when it is dropped, without a word to the other nodes.
 pub(crate) struct Node {
     /// Which start of which fabric this is, in this daemon.
@@ -58,6 +71,7 @@ pub(crate) struct Node {
     pub room: usize,
     worker: Arc<Mutex<Worker>>,
     shared: Arc<Shared>,
+    directory: Option<Arc<Live>>,
     /// What carries its frames, if that is no thread of ours.
     program: Option<Arc<Program>>,
     threads: Vec<JoinHandle<()>>,
@@ -156,6 +170,7 @@ impl Node {
         let epoch = new_seed()?.max(1);
         let config = Config { poll: poll_of(saved.settings.poll), fabric: saved.number, ..Config::default() };
         let room = room(&transports);
+        let directory = transports.directory().cloned();
         let queues = tap.take_queues().into_iter();
         let begun = match transports {
             Transports::Own(transports) => {
@@ -176,7 +191,7 @@ impl Node {
         worker.begin(auth, clock.now());
         let start = worker.start();
         let worker = Arc::new(Mutex::new(worker));
-        let mut node = Self { start, room, worker, shared, program, threads: Vec::new() };
+        let mut node = Self { start, room, worker, shared, directory, program, threads: Vec::new() };
         let mut marks = marks.into_iter();
         let mut next = || marks.next().unwrap_or_default();
         for (number, engine) in engines.into_iter().enumerate() {
@@ -218,6 +233,27 @@ impl Node {
     /// Why frames do not go over the fast path, where the user has asked for that.
     pub(crate) fn fast_path_is_refused(&self) -> Option<String> {
         self.worker().fast_path.as_ref().and_then(|fast_path| fast_path.refused().map(str::to_owned))
+    }
+
+    /// Where the addresses of the other nodes are from, if they may change.
+    pub(crate) fn directory(&self) -> Option<&Live> {
+        self.directory.as_deref()
+    }
+
+    /// Looks whether nodes have other addresses now. Queues follow by themselves, and so does the fast path.
+    pub(crate) fn look_at_directory(&self) -> Look {
+        let Some(directory) = &self.directory else { return Look::Same };
+        let worker = self.worker();
+        let look =
+            directory.look(|node| matches!(worker.session.verdict(node), Some(session::Verdict::Up { .. })));
+        drop(worker);
+        if let Look::Changed(_) = look {
+            let mut worker = self.worker();
+            worker.fit_paths();
+            // Queues that sleep look again, and whoever is new is spoken to.
+            worker.wake_thread();
+        }
+        look
     }
 
     pub(super) fn worker(&self) -> MutexGuard<'_, Worker> {

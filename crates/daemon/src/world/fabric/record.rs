@@ -11,7 +11,7 @@ use linkbraid_api::{
 };
 use linkbraid_dataplane::PathCounts;
 use linkbraid_fabric::{
-    Address, Join, Stats,
+    Address, Join, Live, Stats,
     engine::{Counter, Shared},
 };
 use linkbraid_link::TapOffloads;
@@ -20,7 +20,7 @@ use linkbraid_proto::{
     session::{PeerSnapshot, Verdict},
 };
 use linkbraid_wire::MacAddr;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// Counters of the session are numbered after those of the queues, those of the transport after them, and after those what
 /// ended starts of the fabric.
@@ -104,18 +104,43 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
     drop(worker);
     let peers = snapshot.peers.iter().zip(paths);
     record.peers = peers.map(|(seen, path)| peer(seen, node.shared(), path, now)).collect();
-    let bad: Vec<&FabricPeerRecord> =
-        record.peers.iter().filter(|peer| peer.state != NodeState::Up).collect();
-    record.health = match bad.len() {
-        0 => Health::Ok,
-        count if count < record.peers.len() => Health::Degraded,
-        _ => Health::Down,
+    let absent = absent(record, node);
+    let is_absent = |peer: &&FabricPeerRecord| absent.contains(&peer.node);
+    let (up, bad): (Vec<_>, Vec<_>) =
+        record.peers.iter().filter(|peer| !is_absent(peer)).partition(|peer| peer.state == NodeState::Up);
+    record.health = match (up.len(), bad.len()) {
+        (0, _) => Health::Down,
+        (_, 0) => Health::Ok,
+        _ => Health::Degraded,
     };
     // What is refused says more than who has not come yet.
     let worst = bad.iter().find(|peer| peer.state == NodeState::Refused).or_else(|| bad.first()).copied();
     // Where keys are permitted a node without them is up.
     let worst = worst.or_else(|| record.peers.iter().find(|peer| !peer.reason.is_empty()));
     record.reason = worst.map_or_else(String::new, |peer| format!("node {}: {}", peer.node, peer.reason));
+    if absent.len() == record.peers.len() {
+        record.reason = "the directory has no address of another node".to_owned();
+    }
+    if let Some(error) = node.directory().and_then(Live::error) {
+        if record.health == Health::Ok {
+            record.health = Health::Degraded;
+        }
+        let rest = if record.reason.is_empty() { String::new() } else { format!("; {}", record.reason) };
+        record.reason = format!("{}: {}{rest}", error.what, error.cause);
+    }
+}
+
+/// The nodes that are not up, and that the directory does not have: they have not joined yet, or have left. Says so of each.
+fn absent(record: &mut FabricRecord, node: &Node) -> BTreeSet<u16> {
+    let Some(directory) = node.directory().map(Live::directory) else { return BTreeSet::new() };
+    let down = record.peers.iter_mut().filter(|peer| peer.state == NodeState::Down);
+    let absent = down.filter(|peer| directory.address(peer.node).is_none());
+    absent
+        .map(|peer| {
+            peer.reason = "it has no address in the directory".to_owned();
+            peer.node
+        })
+        .collect()
 }
 
 /// What goes over the fast path between this node and another one.

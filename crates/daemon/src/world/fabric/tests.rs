@@ -13,7 +13,7 @@ use crate::{
 };
 use linkbraid_api::{Encrypt, EventKind, FabricSettings, LinkName, Poll};
 use linkbraid_dataplane::HookChoice;
-use linkbraid_fabric::Address;
+use linkbraid_fabric::{Address, Join, Live};
 use linkbraid_proto::session::{Down, Mismatch, Side, Verdict};
 use std::{collections::BTreeSet, env, fs, process};
 
@@ -130,7 +130,9 @@ fn frames_that_are_encrypted_take_no_fast_path() {
         let address: Address = transport.parse().unwrap();
         let settings = FabricSettings { encrypt: Encrypt::On, ..FabricSettings::default() };
         let saved = SavedFabric { transport, settings, ..saved("fab0") };
-        let made = FastPath::make(&saved, &address, saved.ifindex, HookChoice::Auto);
+        let join = Join { node: saved.node, nodes: saved.nodes, queues: saved.queues };
+        let directory = Live::open(&file, &join).unwrap();
+        let made = FastPath::make(&saved, (&address, &directory), saved.ifindex, HookChoice::Auto);
         assert_eq!(made.is_some(), is_there);
         if let Some(made) = made {
             assert_eq!(

@@ -43,7 +43,7 @@ pub(in crate::udp) fn path(own: SocketAddr, to: SocketAddr, mtu: Option<usize>) 
 }
 
 /// Bytes of a frame that a datagram to `to` can carry.
-pub(super) fn piece_size(own: SocketAddr, to: SocketAddr, mtu: Option<usize>) -> usize {
+fn piece_size(own: SocketAddr, to: SocketAddr, mtu: Option<usize>) -> usize {
     let datagram = path(own, to, mtu).saturating_sub(headers(own.is_ipv6())).min(DATAGRAM_MAX);
     datagram.saturating_sub(HEAD).max(PIECE_MIN)
 }
@@ -53,7 +53,7 @@ impl Port {
     #[cold]
     pub(super) fn look(&mut self, index: usize) {
         let peer = &mut self.peers[index];
-        let mut to = peer.address;
+        let Some(mut to) = peer.address else { return };
         if let (SocketAddr::V6(to), SocketAddr::V6(own)) = (&mut to, self.own) {
             to.set_scope_id(own.scope_id());
         }
@@ -93,6 +93,10 @@ impl Port {
         let total = parts[0].len() + parts[1].len();
         if total == 0 || total > FRAME_MAX {
             return Err(Refused::Length);
+        }
+        self.follow_directory();
+        if self.peers[index].address.is_none() {
+            return Err(Refused::Unreachable);
         }
         if self.peers[index].look_in == 0 {
             self.look(index);

@@ -1,12 +1,16 @@
 //! Options of the transport, and who may be met by VXLAN.
 
-use crate::{Address, Join, directory::Directory, udp::FastPath};
-use std::net::IpAddr;
+use crate::{Address, Join, Live, directory::Directory, udp::FastPath};
+use std::{net::IpAddr, sync::Arc};
 
 const JOIN: Join = Join { node: 0, nodes: 2, queues: 2 };
 
+fn directory(lines: &str) -> Arc<Live> {
+    Live::of(Directory::parse(lines, &JOIN).expect("a directory"), &JOIN)
+}
+
 fn plan(lines: &str, port: u16) -> Result<FastPath, (String, String)> {
-    let directory = Directory::parse(lines, &JOIN).expect("a directory");
+    let directory = directory(lines);
     let name = format!("udp:/etc/f,mtu=1400,vxlan={port}");
     FastPath::new(&name, &directory, &JOIN, port, Some(1400))
         .map_err(|error| (error.cause, error.hint.unwrap_or_default()))
@@ -47,7 +51,7 @@ fn addresses_of_one_link_alone_cannot_be_had() {
 #[test]
 fn without_a_port_the_usual_ones_are_taken_that_no_queue_has() {
     let usual = |lines: &str| {
-        let directory = Directory::parse(lines, &JOIN).expect("a directory");
+        let directory = directory(lines);
         FastPath::usual("udp:/etc/f", &directory, &JOIN, &[64_009, 64_265], None).map_err(|error| error.cause)
     };
     let plan = usual("0 127.0.0.1:7000\n1 127.0.0.2:7000\n").expect("a plan");
@@ -63,7 +67,8 @@ fn without_a_port_the_usual_ones_are_taken_that_no_queue_has() {
 #[test]
 fn it_can_be_forbidden() {
     let address: Address = "udp:/nowhere,vxlan=off".parse().expect("an address");
-    assert_eq!(address.fast_path(&JOIN, &[64_000]).expect("no file is read"), None);
+    let lines = directory("0 127.0.0.1:7000\n1 127.0.0.2:7000\n");
+    assert!(address.fast_path(&lines, &JOIN, &[64_000]).expect("none is wanted").is_none());
 }
 
 #[test]

@@ -2,7 +2,7 @@ mod encrypted;
 
 use super::{frame, pieces};
 use crate::{
-    Address, Armed, Bytes, Join, Refused, Taken, Transport,
+    Address, Armed, Bytes, Join, Look, Refused, Taken, Transport,
     limits::{FRAME_MAX, SOCKET_SLEEP_MAX},
     udp::piece::HEAD,
 };
@@ -370,4 +370,35 @@ fn an_address_that_is_not_here_is_refused() {
     let _taken = net.node(1, 1, "");
     let error = within(&net.spaces[1], || address.open(&Join { node: 1, nodes: 2, queues: 1 }).err());
     assert!(error.expect("refused").to_string().ends_with("address already in use"));
+}
+
+//= docs/fabric.md#10.1 type=test
+#[test]
+fn a_peer_that_moves_is_met_at_its_new_address_alone() {
+    let net = Net::new(1500, V4, 1);
+    let (mut a, mut b) = net.pair("");
+    let look = |text: &str, a: &dyn Transport| {
+        fs::write(net.directory.with_extension("new"), text).expect("there is room");
+        fs::rename(net.directory.with_extension("new"), &net.directory).expect("it can be renamed");
+        a.directory().expect("it has one").look(|_| false)
+    };
+    let moved = "198.18.7.3:7400";
+    assert_eq!(
+        look(&format!("0 198.18.7.1:{PORT}\n1 {moved}\n"), &*a),
+        Look::Changed(vec![(1, moved.parse().ok())])
+    );
+    within(&net.spaces[1], || run("ip address add 198.18.7.3/24 dev cable0"));
+    let mut c = net.node(1, 1, "").remove(0);
+    cross(&mut a, &mut c, 5000);
+    cross(&mut c, &mut a, 5000);
+    // From where it was.
+    b.send(0, b"from elsewhere", &[]).expect("there is room");
+    b.flush();
+    let begun = Instant::now();
+    while a.stats(0).bad_record == 0 && begun.elapsed() < DEADLINE {
+        assert_eq!(take(&mut a), Vec::<Vec<u8>>::new());
+    }
+    assert_eq!(a.stats(0).bad_record, 1);
+    assert_eq!(look(&format!("0 198.18.7.1:{PORT}\n"), &*a), Look::Changed(vec![(1, None)]));
+    assert_eq!(a.send(1, b"to nobody", &[]), Err(Refused::Unreachable));
 }
