@@ -39,7 +39,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 BIN        := $(TARGET_DIR)/$(CARGO_BUILD_TARGET:%=%/)release/linkbraid
 # Runs what was built for another architecture, such as qemu-aarch64.
 RUN        ?=
-PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
+PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi linkbraid-etcd
 
 # rustup puts cargo here; a root shell often lacks it in its PATH.
 export PATH := $(PATH):$(HOME)/.cargo/bin

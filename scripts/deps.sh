@@ -10,7 +10,7 @@
 # A Rust tool chain that is there and new enough is used, whoever installed it. Otherwise Debian's packages of a new
 # enough one are installed: Debian 12 has them in its security suite, under names that end in "-web".
 #
-# The group test has servers among its packages (nginx, vsftpd, samba, prometheus, cockpit, corosync), which the tests start themselves, inside
+# The group test has servers among its packages (nginx, vsftpd, samba, prometheus, cockpit, corosync, etcd), which the tests start themselves, inside
 # their own namespaces and with their own files. On the machine none is wanted: see install_quietly().
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -38,6 +38,9 @@ packages() {
 		echo "zlib1g-dev header:zlib.h"
 		echo "pkg-config command:pkg-config"
 		echo "make command:make"
+		# The crate for etcd generates its code.
+		echo "protobuf-compiler command:protoc"
+		echo "libprotobuf-dev file:/usr/include/google/protobuf/descriptor.proto"
 		;;
 	run)
 		echo "iproute2 command:ip"
@@ -78,6 +81,9 @@ packages() {
 		echo "samba command:smbd smbd"
 		echo "smbclient command:smbclient"
 		echo "curl command:curl"
+		# Nodes of a fabric find each other by it.
+		echo "etcd-server command:etcd etcd"
+		echo "openssl command:openssl"
 		# Attaches containers to a bond, as container managers have it done.
 		echo "containernetworking-plugins file:/usr/lib/cni/bridge"
 		# A cluster whose token may not be late.

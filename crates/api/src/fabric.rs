@@ -73,7 +73,7 @@ pub struct FabricAdd {
     /// The number of nodes, 2 to 512, the same on all nodes
     #[arg(long, value_name = "M", value_parser = value::nodes)]
     pub nodes: u16,
-    /// What carries the frames: shm:PATH, udp:FILE or ofi:PROVIDER,FILE
+    /// What carries the frames: shm:PATH, udp:FILE, udp:etcd://HOST:PORT/NAME or ofi:PROVIDER,FILE
     #[arg(long, value_name = "URL")]
     pub transport: String,
     /// The options that are given.

@@ -1,7 +1,7 @@
 //! Where a fabric is: an address such as `shm:/run/linkbraid/fabric0` says which transport and where.
 
 use crate::{
-    Error, Live, Result, Transport,
+    Error, Etcd, Live, Result, Transport,
     limits::{NODES_MAX, QUEUES_MAX},
     ofi::Ofi,
     shm,
@@ -83,6 +83,15 @@ impl Address {
         match &self.place {
             Place::Ofi(ofi) => Some(ofi),
             Place::Shm(_) | Place::Udp(_) => None,
+        }
+    }
+
+    /// How nodes find each other by etcd, if they do.
+    #[must_use]
+    pub fn etcd(&self) -> Option<&Etcd> {
+        match &self.place {
+            Place::Udp(place) => place.etcd(),
+            Place::Shm(_) | Place::Ofi(_) => None,
         }
     }
 

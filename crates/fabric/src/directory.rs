@@ -64,8 +64,11 @@ impl Directory {
         all.collect()
     }
 
-    /// Reads the text of one. What is wrong otherwise.
-    pub(crate) fn parse(text: &str, join: &Join) -> Result<Self, String> {
+    /// Reads the text of one.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse(text: &str, join: &Join) -> Result<Self, String> {
         let mut found: HashMap<u16, SocketAddr> = HashMap::new();
         for (line, text) in (1..).zip(text.lines()) {
             let text = text.split('#').next().unwrap_or_default().trim();

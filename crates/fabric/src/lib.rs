@@ -13,6 +13,8 @@ mod directory;
 #[cfg(not(loom))]
 pub mod engine;
 mod error;
+#[cfg(not(loom))]
+mod etcd;
 mod keys;
 pub mod limits;
 #[cfg(not(loom))]
@@ -36,6 +38,8 @@ pub use bytes::Bytes;
 #[cfg(not(loom))]
 pub use directory::{Directory, Live, Look};
 pub use error::{Error, Result};
+#[cfg(not(loom))]
+pub use etcd::{ETCD, Etcd, Order as EtcdOrder, Registrar, Report as EtcdReport};
 pub use keys::{FrameKey, FrameKeys, KEYS_MAX};
 #[cfg(not(loom))]
 pub use ofi::Ofi;

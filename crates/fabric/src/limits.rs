@@ -69,6 +69,12 @@ pub const INSTANCES_REMEMBERED: usize = 4;
 /// Frames of one start of a peer that are remembered, so that none is delivered twice.
 pub const FRAMES_REMEMBERED: usize = 1024;
 
+/// Most characters of the name of a fabric whose nodes find each other by etcd.
+pub const ETCD_NAME_MAX: usize = 64;
+
+/// Port of a node's first queue, where etcd is to know it and the user has given none.
+pub const ETCD_PORT: u16 = 7000;
+
 /// Most bytes of a directory file.
 pub const DIRECTORY_BYTES_MAX: u64 = 1 << 20;
 

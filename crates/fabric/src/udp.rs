@@ -20,16 +20,24 @@ pub use piece::{HEAD as PIECE_HEAD, Piece, head as piece_head};
 
 pub use fast_path::FastPath;
 
-use crate::{Error, Join, Live, Result, Transport};
+use crate::{Error, Etcd, Join, Live, Result, Transport};
 use std::{path::PathBuf, sync::Arc};
 
 /// The parts of an address that begins with `udp:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    file: PathBuf,
+    source: Source,
     /// Longest IP packet, where the path takes less than the kernel can know.
     mtu: Option<usize>,
     vxlan: Vxlan,
+}
+
+/// Where it is written who is where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    File(PathBuf),
+    /// In a file that is written as etcd says.
+    Etcd(Etcd),
 }
 
 /// Whether the kernel's VXLAN is to carry frames, and on which UDP port.
@@ -53,12 +61,30 @@ impl Place {
                 .hint("--transport udp:/etc/linkbraid/NAME"))
         };
         let mut parts = rest.split(',');
-        let file = PathBuf::from(parts.next().unwrap_or_default());
-        if !file.is_absolute() {
+        let first = parts.next().unwrap_or_default();
+        let source = match first.strip_prefix("etcd://") {
+            Some(text) => match Etcd::parse(text) {
+                Ok(etcd) => Source::Etcd(etcd),
+                Err(cause) => return refuse(cause),
+            },
+            None => Source::File(PathBuf::from(first)),
+        };
+        if let Source::File(file) = &source
+            && !file.is_absolute()
+        {
             return refuse(format!("'{}' is not an absolute path", file.display()));
         }
-        let mut place = Self { file, mtu: None, vxlan: Vxlan::Usual };
+        let mut place = Self { source, mtu: None, vxlan: Vxlan::Usual };
         for option in parts {
+            if let Source::Etcd(etcd) = &mut place.source
+                && let Some((name, value)) = option.split_once('=')
+                && let Some(taken) = etcd.option(name, value)
+            {
+                match taken {
+                    Ok(()) => continue,
+                    Err(cause) => return refuse(cause),
+                }
+            }
             match option.split_once('=') {
                 Some(("mtu", text)) => match text.parse().ok().filter(|mtu| MTU.contains(mtu)) {
                     Some(mtu) => place.mtu = Some(mtu),
@@ -73,13 +99,26 @@ impl Place {
                     }
                 },
                 _ => {
-                    let allowed = "allowed are mtu=BYTES, vxlan=PORT and vxlan=off";
+                    let allowed = match place.source {
+                        Source::File(_) => "allowed are mtu=BYTES, vxlan=PORT and vxlan=off",
+                        Source::Etcd(_) => {
+                            "allowed are own=ADDRESS:PORT, login=FILE, cache=FILE, mtu=BYTES, vxlan=PORT and vxlan=off"
+                        }
+                    };
                     let cause = format!("no such option '{option}'; {allowed}");
                     return refuse(cause);
                 }
             }
         }
         Ok(place)
+    }
+
+    /// How nodes find each other by etcd, if they do.
+    pub(crate) fn etcd(&self) -> Option<&Etcd> {
+        match &self.source {
+            Source::Etcd(etcd) => Some(etcd),
+            Source::File(_) => None,
+        }
     }
 
     /// Why frames cannot be encrypted, if they cannot.
@@ -94,7 +133,11 @@ impl Place {
 
     /// Opens every queue.
     pub(crate) fn open(&self, address: &str, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
-        let directory = Live::open(&self.file, join)?;
+        let file = match &self.source {
+            Source::File(file) => file.clone(),
+            Source::Etcd(etcd) => etcd.file(join),
+        };
+        let directory = Live::open(&file, join)?;
         if let Vxlan::Port(port) = self.vxlan {
             FastPath::new(address, &directory, join, port, self.mtu)?;
         }

@@ -408,7 +408,7 @@ fn control_messages_of_other_epochs_keep_out_no_others() {
     };
     // For an earlier start of the receiver: who asks without knowing the epoch is heard all the same.
     for _ in 0..2_000 {
-        assert_eq!(take(epoch(0), epoch(1) + 1, 0, 9).0, []);
+        assert_eq!(take(epoch(0), epoch(1) + 1, 0, 9).0, Vec::<u8>::new());
     }
     assert_eq!(take(99, 0, 0, 7), (vec![7], [0, 2_000]));
     // Of another start of the peer: the one that is connected is heard all the same.

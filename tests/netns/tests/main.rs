@@ -29,6 +29,7 @@ mod fabric_crashes;
 mod fabric_default;
 mod fabric_directory;
 mod fabric_encryption;
+mod fabric_etcd;
 mod fabric_flood;
 mod fabric_jobs;
 mod fabric_keys;

@@ -26,6 +26,7 @@ Examples:
   linkbraid fabric add fab0 --node 1 --nodes 2 --transport shm:/run/linkbraid/f0
   linkbraid fabric add fab1 --node 3 --nodes 16 --transport udp:/etc/fab1
   linkbraid fabric add fab2 --node 0 --nodes 4 --transport ofi:tcp,/etc/fab2
+  linkbraid fabric add f3 --node 5 --nodes 64 --transport udp:etcd://db:2379/lab
 
 Each node has its own number. All nodes need the same number of nodes, MTU and
 number of queues, and should use the same name. They may start in any order.
@@ -41,7 +42,13 @@ number of queues, and should use the same name. They may start in any order.
                         nearly as fast as VXLAN alone; everything else too
                         with an MTU that leaves room, 1450 if that of the
                         path is 1500. vxlan= chooses the port, for all nodes,
-                        or forbids it
+                        or forbids it. FILE may change at any time; a node
+                        without a line is not missed
+  udp:etcd://HOST:PORT/NAME[,own=ADDRESS:PORT][,login=FILE][,cache=FILE]
+                        the same without a list to copy: each node registers
+                        in etcd, under NAME. own= is this node's address
+                        [default: port 7000 of that towards etcd]; login= has
+                        further servers, certificates and a password
   ofi:PROVIDER,FILE     a provider of libfabric (fi_info -t FI_EP_RDM prints
                         them), FILE as above; needs package libfabric1. Over
                         TCP, 'tcp' needs less processor time when idle and
@@ -65,8 +72,8 @@ Examples:
   linkbraid fabric set fab0 --address 198.18.0.1/24 --address 2001:db8::1/64
 
 Nodes with different MTUs are not connected until all have the new one. A new
-number of nodes restarts this node's session. Over udp: the file must have a
-line for each node. Over shm: all nodes must leave first."
+number of nodes restarts this node's session. Over shm: all nodes must leave
+first."
     )]
     Set(Change<FabricSet>),
 

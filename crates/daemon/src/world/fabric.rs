@@ -51,6 +51,8 @@ pub(crate) struct Fabric {
     pub state: State,
     /// How often it ended against its will.
     pub ends: Ends,
+    /// Whether it was said that others may not find this node.
+    unregistered: bool,
 }
 
 pub(crate) enum State {
@@ -79,7 +81,7 @@ impl Fabric {
     /// One whose addresses and keys have not been read yet.
     pub(crate) fn new(saved: SavedFabric, history: History, state: State) -> Self {
         let (addresses, keys, ends) = (Vec::new(), Keys::default(), Ends::default());
-        Self { saved, addresses, keys, history, state, ends }
+        Self { saved, addresses, keys, history, state, ends, unregistered: false }
     }
 
     /// What its threads report.
@@ -138,6 +140,16 @@ impl Fabric {
     pub(crate) fn look_at_directory(&mut self, now: Time, jobs: &mut Jobs) {
         let State::Runs(node) = &self.state else { return };
         let name = &self.saved.name;
+        let unregistered = node.unregistered();
+        // What is wrong with each server in turn is in `fabric show`.
+        if unregistered.is_some() != self.unregistered {
+            let (reason, text) = match &unregistered {
+                Some(cause) => ("etcd_lost", format!("{cause}; the addresses stay as they are")),
+                None => ("etcd", "this node is registered in etcd".to_owned()),
+            };
+            self.history.add(Change::fabric(name, reason, text));
+            self.unregistered = unregistered.is_some();
+        }
         match node.look_at_directory() {
             Look::Same => {}
             Look::Changed(nodes) => {

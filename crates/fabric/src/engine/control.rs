@@ -278,7 +278,13 @@ impl Ends {
         let mut files = files.into_iter();
         let (memory, line, session) = (files.next()?, files.next()?, files.next()?);
         let wakeups: Vec<OwnedFd> = files.collect();
-        (wakeups.len() == identity.queues.into()).then_some(Self { identity, memory, line, session, wakeups })
+        (wakeups.len() == usize::from(identity.queues)).then_some(Self {
+            identity,
+            memory,
+            line,
+            session,
+            wakeups,
+        })
     }
 
     /// The files that make it up.

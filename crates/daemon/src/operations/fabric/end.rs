@@ -18,6 +18,7 @@ pub(super) async fn end(
     let ticket = match fabric.state {
         State::Runs(node) => {
             node.release_interface();
+            node.unregister();
             Some(world.jobs.end(&fabric.saved, Ok(()), None, move || node.stop()))
         }
         // The kernel keeps its interface.

@@ -13,7 +13,7 @@ use crate::{
 };
 use linkbraid_api::{Error, Poll};
 use linkbraid_fabric::{
-    Address, Join, Live, Look, Program, Remote, Transport,
+    Address, ETCD, Join, Live, Look, Program, Registrar, Remote, Transport,
     engine::{self, Config, Counter, End, Engine, Shared, TapPort, engines},
     limits::FRAME_MAX,
     shorten_slices,
@@ -28,6 +28,7 @@ use linkbraid_wire::fabric::{HEADER_LEN, VIRTIO_LEN};
 use std::{
     os::fd::OwnedFd,
     panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
     process::ExitStatus,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{Builder, JoinHandle},
@@ -47,8 +48,8 @@ const OFI: &str = "linkbraid-ofi";
 
 /// Queues of the transport.
 pub(crate) enum Transports {
-    /// For threads of this process.
-    Own(Vec<Box<dyn Transport>>),
+    /// For threads of this process, and what keeps the node registered for others to find it, if anything does.
+    Own(Vec<Box<dyn Transport>>, Option<Registrar>),
     /// In a program that was started for them.
     Remote(Remote),
 }
@@ -57,7 +58,7 @@ impl Transports {
     /// Where the addresses of the nodes are from, if those may change.
     pub(crate) fn directory(&self) -> Option<&Arc<Live>> {
         match self {
-            Self::Own(all) => all.first()?.directory(),
+            Self::Own(all, _) => all.first()?.directory(),
             Self::Remote(_) => None,
         }
     }
@@ -72,6 +73,7 @@ pub(crate) struct Node {
     worker: Arc<Mutex<Worker>>,
     shared: Arc<Shared>,
     directory: Option<Arc<Live>>,
+    registrar: Option<Registrar>,
     /// What carries its frames, if that is no thread of ours.
     program: Option<Arc<Program>>,
     threads: Vec<JoinHandle<()>>,
@@ -83,18 +85,31 @@ pub(crate) fn join(saved: &SavedFabric, address: &Address) -> Result<Transports,
     let join = Join { node, nodes, queues };
     let opened = match address.ofi() {
         Some(_) => remote(address, &join).map(Transports::Remote),
-        None => address.open(&join).map(Transports::Own),
+        None => register(address, &join)
+            .and_then(|registrar| address.open(&join).map(|all| Transports::Own(all, registrar))),
     };
     opened.map_err(|error| of_transport(error, &saved.name, node, nodes))
 }
 
 /// Has a program take the place.
 fn remote(address: &Address, join: &Join) -> linkbraid_fabric::Result<Remote> {
-    let program = crate::program(OFI).map_err(|cause| {
-        linkbraid_fabric::Error::new(address.to_string(), format!("cannot run '{OFI}'"), cause)
+    Remote::start(&program(address, OFI)?, address, join)
+}
+
+/// Has a program make the node known to others, where they look for it elsewhere than in a file of this machine.
+fn register(address: &Address, join: &Join) -> linkbraid_fabric::Result<Option<Registrar>> {
+    if address.etcd().is_none() {
+        return Ok(None);
+    }
+    join.check(&address.to_string())?;
+    Registrar::start(&program(address, ETCD)?, address, join).map(Some)
+}
+
+fn program(address: &Address, name: &str) -> linkbraid_fabric::Result<PathBuf> {
+    crate::program(name).map_err(|cause| {
+        linkbraid_fabric::Error::new(address.to_string(), format!("cannot run '{name}'"), cause)
             .hint("make install")
-    })?;
-    Remote::start(&program, address, join)
+    })
 }
 
 /// Makes the interface, or takes over the one that the kernel kept.
@@ -130,7 +145,7 @@ fn tap_config(saved: &SavedFabric) -> TapConfig {
 /// The longest frame of the interface that crosses, in bytes.
 fn room(transports: &Transports) -> usize {
     let frame_max = match transports {
-        Transports::Own(all) => all.iter().map(|transport| transport.shape().frame_max).min().unwrap_or(0),
+        Transports::Own(all, _) => all.iter().map(|transport| transport.shape().frame_max).min().unwrap_or(0),
         Transports::Remote(remote) => remote.frame_max(),
     };
     frame_max.saturating_sub(HEADER_LEN + VIRTIO_LEN)
@@ -170,10 +185,11 @@ impl Node {
         let epoch = new_seed()?.max(1);
         let config = Config { poll: poll_of(saved.settings.poll), fabric: saved.number, ..Config::default() };
         let room = room(&transports);
-        let directory = transports.directory().cloned();
+        let (directory, mut registrar) = (transports.directory().cloned(), None);
         let queues = tap.take_queues().into_iter();
         let begun = match transports {
-            Transports::Own(transports) => {
+            Transports::Own(transports, keeps) => {
+                registrar = keeps;
                 let queues = transports.into_iter().zip(queues.map(TapPort::new)).collect();
                 engines(config, epoch, queues).map(|(control, engines)| (control, engines, None))
             }
@@ -191,7 +207,8 @@ impl Node {
         worker.begin(auth, clock.now());
         let start = worker.start();
         let worker = Arc::new(Mutex::new(worker));
-        let mut node = Self { start, room, worker, shared, directory, program, threads: Vec::new() };
+        let mut node =
+            Self { start, room, worker, shared, directory, registrar, program, threads: Vec::new() };
         let mut marks = marks.into_iter();
         let mut next = || marks.next().unwrap_or_default();
         for (number, engine) in engines.into_iter().enumerate() {
@@ -238,6 +255,18 @@ impl Node {
     /// Where the addresses of the other nodes are from, if they may change.
     pub(crate) fn directory(&self) -> Option<&Live> {
         self.directory.as_deref()
+    }
+
+    /// What is wrong with how others find this node, if anything is.
+    pub(crate) fn unregistered(&self) -> Option<String> {
+        self.registrar.as_ref().and_then(Registrar::trouble)
+    }
+
+    /// Others are not to look for this node any more, once it has stopped.
+    pub(crate) fn unregister(&self) {
+        if let Some(registrar) = &self.registrar {
+            registrar.leave();
+        }
     }
 
     /// Looks whether nodes have other addresses now. Queues follow by themselves, and so does the fast path.

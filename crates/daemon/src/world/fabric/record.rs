@@ -73,18 +73,24 @@ fn one(fabric: &Fabric, now: Time) -> FabricRecord {
 
 /// What is to be said of keys first: that those of the file are not in use, or that they protect nothing.
 fn say_keys(record: &mut FabricRecord, keys: &Keys) {
-    let text = match (&keys.error, record.settings.auth) {
-        (Some(error), _) => {
-            if record.health == Health::Ok {
-                record.health = Health::Degraded;
-            }
-            format!("{}: {}", error.what, error.cause)
-        }
-        (None, Auth::Permit) => "auth is permit, which protects nothing".to_owned(),
-        (None, Auth::Off | Auth::Require) => return,
-    };
+    match (&keys.error, record.settings.auth) {
+        (Some(error), _) => degrade(record, format!("{}: {}", error.what, error.cause)),
+        (None, Auth::Permit) => say_first(record, "auth is permit, which protects nothing"),
+        (None, Auth::Off | Auth::Require) => {}
+    }
+}
+
+/// All is not well, though it may carry frames.
+fn degrade(record: &mut FabricRecord, text: String) {
+    if record.health == Health::Ok {
+        record.health = Health::Degraded;
+    }
+    say_first(record, &text);
+}
+
+fn say_first(record: &mut FabricRecord, text: &str) {
     let rest = if record.reason.is_empty() { String::new() } else { format!("; {}", record.reason) };
-    record.reason = text + &rest;
+    record.reason = format!("{text}{rest}");
 }
 
 fn running(record: &mut FabricRecord, node: &Node, now: Time) {
@@ -121,12 +127,11 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
     if absent.len() == record.peers.len() {
         record.reason = "the directory has no address of another node".to_owned();
     }
-    if let Some(error) = node.directory().and_then(Live::error) {
-        if record.health == Health::Ok {
-            record.health = Health::Degraded;
-        }
-        let rest = if record.reason.is_empty() { String::new() } else { format!("; {}", record.reason) };
-        record.reason = format!("{}: {}{rest}", error.what, error.cause);
+    let unread =
+        node.directory().and_then(Live::error).map(|error| format!("{}: {}", error.what, error.cause));
+    let unregistered = node.unregistered().map(|cause| format!("etcd: {cause}"));
+    for text in unread.into_iter().chain(unregistered) {
+        degrade(record, text);
     }
 }
 
