@@ -86,6 +86,9 @@ packages() {
 		echo "openssl command:openssl"
 		# Attaches containers to a bond, as container managers have it done.
 		echo "containernetworking-plugins file:/usr/lib/cni/bridge"
+		echo "podman command:podman podman"
+		echo "crun command:crun"
+		echo "conmon command:conmon"
 		# A cluster whose token may not be late.
 		echo "corosync command:corosync corosync"
 		# Reads captures with the dissectors of dist/wireshark/linkbraid.lua.

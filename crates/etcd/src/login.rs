@@ -76,6 +76,7 @@ impl Login {
             .with_timeout(ANSWER_MAX)
             .with_keep_alive(TEST, TEST)
             .with_keep_alive_while_idle(true)
+            .with_auto_token_refresh(true)
             .with_require_leader(true);
         if let (Some(user), Some(password)) = (&self.user, &self.password) {
             options = options.with_user(user, password);

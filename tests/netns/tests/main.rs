@@ -17,6 +17,7 @@ mod cluster;
 mod cockpit;
 mod confirm;
 mod containers;
+mod containers_podman;
 mod crowd;
 mod datagrams;
 mod demo;
