@@ -150,6 +150,8 @@ pub enum NodeState {
     Down,
     /// It answers, but one of the two refuses the other.
     Refused,
+    /// The directory does not have it, and it is not up: it has not joined yet, or has left.
+    Absent,
 }
 
 /// A fabric, as `fabric show` reports it.

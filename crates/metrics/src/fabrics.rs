@@ -96,7 +96,9 @@ pub(crate) fn write(to: &mut Writer<'_>, view: &View<'_>) -> fmt::Result {
     to.gauges(&MEMORY, memory)?;
     let nodes = |value: fn(&FabricPeerRecord) -> Option<f64>| {
         fabrics.iter().flat_map(move |fabric| {
-            fabric.peers.iter().filter_map(move |peer| {
+            // Who has not joined, or has left, is missed by nobody.
+            let peers = fabric.peers.iter().filter(|peer| peer.state != NodeState::Absent);
+            peers.filter_map(move |peer| {
                 Some(([fabric.name.as_str().into(), peer.node.to_string().into()], value(peer)?))
             })
         })

@@ -47,8 +47,11 @@ fn nodes_join_move_and_leave_while_others_speak() {
     let absent = nodes.show(0).peers.pop().expect("there may be more");
     assert_eq!(
         (absent.state, absent.reason.as_str()),
-        (NodeState::Down, "it has no address in the directory")
+        (NodeState::Absent, "it has no address in the directory")
     );
+    let text = nodes.net.ok("a", "fabric show fab0");
+    assert!(text.starts_with("fab0: ok, node 0, 1 of 1 other node up\n"), "{text}");
+    assert!(text.contains("\n  absent    2 to 4: not in the directory\n"), "{text}");
     nodes.ping(0, 1);
     let ends = [0, 1].map(|node| (nodes.net.host(&nodes.names[node]), Nodes::ip(node)));
     let flow = Flow::between([(ends[0].0, &ends[0].1), (ends[1].0, &ends[1].1)]);
@@ -101,7 +104,7 @@ fn nodes_join_move_and_leave_while_others_speak() {
     write(&nodes, &at(&nodes, 2));
     until("it is good", || nodes.show(0).health, |health| *health == Health::Ok);
     nodes.net.ok("c", "fabric del fab0");
-    wait_state(&nodes, 0, 2, NodeState::Down);
+    wait_state(&nodes, 0, 2, NodeState::Absent);
     let reason = || nodes.show(0).peers.into_iter().find(|peer| peer.node == 2).map(|peer| peer.reason);
     until("it has gone", reason, |reason| reason.as_deref() == Some("it has no address in the directory"));
     assert_eq!((nodes.show(0).health, nodes.show(0).epoch), (Health::Ok, epoch));

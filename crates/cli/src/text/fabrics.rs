@@ -31,8 +31,9 @@ fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
         ("offload", record.offloads.join(", ")),
         ("vxlan", human::wrap(&vxlan, WIDTH - 12).join(&format!("\n{:12}", ""))),
         ("cpu", if record.epoch.is_some() { cpu } else { String::new() }),
+        ("absent", absent_in_words(record)),
     ]);
-    if !record.peers.is_empty() {
+    if record.peers.iter().any(|peer| peer.state != NodeState::Absent) {
         out.push('\n');
         out.push_str(&peers(&record.peers));
     }
@@ -66,7 +67,7 @@ fn memory(record: &FabricRecord, all: u64) -> String {
 /// `fab0: ok, node 0, 1 of 1 other node up`
 fn headline(record: &FabricRecord, style: &Style) -> String {
     let up = record.peers.iter().filter(|peer| peer.state == NodeState::Up).count();
-    let others = usize::from(record.nodes.saturating_sub(1));
+    let others = usize::from(record.nodes.saturating_sub(1)).saturating_sub(absent(record).count());
     let reason = if record.reason.is_empty() { String::new() } else { format!(": {}", record.reason) };
     format!(
         "{}: {}, node {}, {up} of {} up{reason}\n",
@@ -75,6 +76,37 @@ fn headline(record: &FabricRecord, style: &Style) -> String {
         record.node,
         human::count(others, "other node"),
     )
+}
+
+/// The nodes that the directory does not have.
+fn absent(record: &FabricRecord) -> impl Iterator<Item = u16> {
+    record.peers.iter().filter(|peer| peer.state == NodeState::Absent).map(|peer| peer.node)
+}
+
+fn absent_in_words(record: &FabricRecord) -> String {
+    match ranges(absent(record)) {
+        none if none.is_empty() => none,
+        nodes => {
+            let text = format!("{nodes}: not in the directory");
+            human::wrap(&text, WIDTH - 12).join(&format!("\n{:12}", ""))
+        }
+    }
+}
+
+/// `3, 5 to 7`
+fn ranges(numbers: impl Iterator<Item = u16>) -> String {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let words = ranges.iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first} to {last}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn peers(records: &[FabricPeerRecord]) -> String {
@@ -87,6 +119,7 @@ fn peers(records: &[FabricPeerRecord]) -> String {
             NodeState::Up => "up",
             NodeState::Down => "down",
             NodeState::Refused => "refused",
+            NodeState::Absent => continue,
         };
         table.row([
             peer.node.to_string(),

@@ -2,8 +2,8 @@ pub mod samples;
 
 use super::{Clock, Style, classes, diagnosis, explain, findings, json, lanes, latency, peers, stats};
 use linkbraid_api::{
-    BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, FindingRecord, Health, Policy, Severity,
-    ShareFrom, Stripe,
+    BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, FindingRecord, Health, NodeState, Policy,
+    Severity, ShareFrom, Stripe,
     value::{Millis, Number},
 };
 use serde_json::Value;
@@ -387,6 +387,24 @@ fn fabrics_tell_their_nodes_and_why_one_is_not_up() {
     assert_eq!(text, include_str!("tests/golden/fabrics.txt"));
     assert!(text.lines().skip(1).all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(super::fabrics(&[], &PLAIN, &clock), "no fabrics\n");
+}
+
+#[test]
+fn nodes_that_have_not_joined_are_told_in_one_line_and_are_not_counted() {
+    let clock = Clock::fixed(samples::NOON_MS, jiff::tz::TimeZone::UTC);
+    let mut fabric = samples::fabric();
+    fabric.nodes = 9;
+    fabric.peers[1].state = NodeState::Absent;
+    for node in [4, 5, 6, 8] {
+        let absent = linkbraid_api::FabricPeerRecord { node, ..fabric.peers[1].clone() };
+        fabric.peers.push(absent);
+    }
+    let text = super::fabrics(std::slice::from_ref(&fabric), &PLAIN, &clock);
+    assert!(text.starts_with("fab0: degraded, node 0, 1 of 3 other nodes up: "), "{text}");
+    assert!(text.contains("\n  absent    2, 4 to 6, 8: not in the directory\n"), "{text}");
+    assert_eq!(text.matches("its MTU is 9000").count(), 1, "{text}");
+    fabric.peers.iter_mut().for_each(|peer| peer.state = NodeState::Absent);
+    assert!(!super::fabrics(&[fabric], &PLAIN, &clock).contains("waiting"), "no table without rows");
 }
 
 #[test]

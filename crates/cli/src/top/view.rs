@@ -416,6 +416,7 @@ fn fabric_rows(rows: &mut Table, fabric: &FabricRecord, rates: &[[Option<u64>; 2
             NodeState::Up => "up",
             NodeState::Down => "down",
             NodeState::Refused => "refused",
+            NodeState::Absent => continue,
         };
         rows.row([
             node.node.to_string(),

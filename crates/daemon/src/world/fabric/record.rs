@@ -20,7 +20,7 @@ use linkbraid_proto::{
     session::{PeerSnapshot, Verdict},
 };
 use linkbraid_wire::MacAddr;
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 /// Counters of the session are numbered after those of the queues, those of the transport after them, and after those what
 /// ended starts of the fabric.
@@ -110,10 +110,10 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
     drop(worker);
     let peers = snapshot.peers.iter().zip(paths);
     record.peers = peers.map(|(seen, path)| peer(seen, node.shared(), path, now)).collect();
-    let absent = absent(record, node);
-    let is_absent = |peer: &&FabricPeerRecord| absent.contains(&peer.node);
+    find_absent(record, node);
+    let present: Vec<_> = record.peers.iter().filter(|peer| peer.state != NodeState::Absent).collect();
     let (up, bad): (Vec<_>, Vec<_>) =
-        record.peers.iter().filter(|peer| !is_absent(peer)).partition(|peer| peer.state == NodeState::Up);
+        present.iter().copied().partition::<Vec<_>, _>(|peer| peer.state == NodeState::Up);
     record.health = match (up.len(), bad.len()) {
         (0, _) => Health::Down,
         (_, 0) => Health::Ok,
@@ -122,11 +122,12 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
     // What is refused says more than who has not come yet.
     let worst = bad.iter().find(|peer| peer.state == NodeState::Refused).or_else(|| bad.first()).copied();
     // Where keys are permitted a node without them is up.
-    let worst = worst.or_else(|| record.peers.iter().find(|peer| !peer.reason.is_empty()));
-    record.reason = worst.map_or_else(String::new, |peer| format!("node {}: {}", peer.node, peer.reason));
-    if absent.len() == record.peers.len() {
-        record.reason = "the directory has no address of another node".to_owned();
-    }
+    let worst = worst.or_else(|| present.iter().copied().find(|peer| !peer.reason.is_empty()));
+    record.reason = match worst {
+        Some(peer) => format!("node {}: {}", peer.node, peer.reason),
+        None if present.is_empty() => "the directory has no address of another node".to_owned(),
+        None => String::new(),
+    };
     let unread =
         node.directory().and_then(Live::error).map(|error| format!("{}: {}", error.what, error.cause));
     let unregistered = node.unregistered().map(|cause| format!("etcd: {cause}"));
@@ -135,17 +136,15 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
     }
 }
 
-/// The nodes that are not up, and that the directory does not have: they have not joined yet, or have left. Says so of each.
-fn absent(record: &mut FabricRecord, node: &Node) -> BTreeSet<u16> {
-    let Some(directory) = node.directory().map(Live::directory) else { return BTreeSet::new() };
-    let down = record.peers.iter_mut().filter(|peer| peer.state == NodeState::Down);
-    let absent = down.filter(|peer| directory.address(peer.node).is_none());
-    absent
-        .map(|peer| {
+/// Nodes that are not up, and that the directory does not have, have not joined yet, or have left.
+fn find_absent(record: &mut FabricRecord, node: &Node) {
+    let Some(directory) = node.directory().map(Live::directory) else { return };
+    for peer in record.peers.iter_mut().filter(|peer| peer.state == NodeState::Down) {
+        if directory.address(peer.node).is_none() {
+            peer.state = NodeState::Absent;
             peer.reason = "it has no address in the directory".to_owned();
-            peer.node
-        })
-        .collect()
+        }
+    }
 }
 
 /// What goes over the fast path between this node and another one.
