@@ -130,10 +130,7 @@ impl Node {
         let end = loop {
             let servers = self.servers();
             let server = servers[turn % servers.len()].clone();
-            let cause = tokio::select! {
-                cause = session::hold(&mut self, &server, &mut ends) => cause,
-            };
-            match cause {
+            match session::hold(&mut self, &server, &mut ends).await {
                 session::Over::Ended(end) => break end,
                 session::Over::Failed(cause) => self.say(EtcdReport::Trouble(cause)),
             }

@@ -64,7 +64,7 @@ pub trait Transport: Send {
     /// What happened with `peer` since this was opened. For this node itself: what came from nobody known.
     fn stats(&self, peer: u16) -> Stats;
 
-    /// Where it has the addresses of peers from, if those may change: it follows them from the next call on.
+    /// Where it has the addresses of peers from, if those may change: it follows them when it receives next.
     #[cfg(not(loom))]
     fn directory(&self) -> Option<&Arc<Live>> {
         None

@@ -105,12 +105,8 @@ fn nodes_find_each_other_by_etcd_and_go_on_while_it_is_away() {
     // Who leaves is gone at once.
     nodes.net.ok("d", "fabric del fab0");
     wait_has(&nodes, "a", &[1, 2]);
-    let absent = show(&nodes, "a").peers.into_iter().find(|peer| peer.node == 3).map(|peer| peer.reason);
-    until(
-        "it is forgotten",
-        || absent.clone(),
-        |reason| reason.as_deref() == Some("it has no address in the directory"),
-    );
+    let absent = || show(&nodes, "a").peers.into_iter().find(|peer| peer.node == 3).map(|peer| peer.state);
+    until("it is forgotten", absent, |state| *state == Some(NodeState::Absent));
 
     // No etcd at all: all goes on, and so does a daemon that starts again.
     signal(&etcd, Signal::SIGSTOP);
@@ -140,7 +136,7 @@ fn nodes_find_each_other_by_etcd_and_go_on_while_it_is_away() {
     }
     nodes.ping(0, 2);
 
-    // The program is started again if somebody ends it, and a machine that is gone is forgotten with its lease.
+    // A machine that is gone is forgotten with its lease.
     nodes.net.kill("c");
     until("its lease has ended", lines, |text| !text.contains("\n2 "));
     wait_has(&nodes, "a", &[1]);

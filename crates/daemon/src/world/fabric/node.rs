@@ -272,10 +272,9 @@ impl Node {
     /// Looks whether nodes have other addresses now. Queues follow by themselves, and so does the fast path.
     pub(crate) fn look_at_directory(&self) -> Look {
         let Some(directory) = &self.directory else { return Look::Same };
-        let worker = self.worker();
-        let look =
-            directory.look(|node| matches!(worker.session.verdict(node), Some(session::Verdict::Up { .. })));
-        drop(worker);
+        // The session waits for no file: it is asked only of who has no line any more.
+        let is_up = |node| matches!(self.worker().session.verdict(node), Some(session::Verdict::Up { .. }));
+        let look = directory.look(is_up);
         if let Look::Changed(_) = look {
             let mut worker = self.worker();
             worker.fit_paths();

@@ -94,7 +94,6 @@ impl Port {
         if total == 0 || total > FRAME_MAX {
             return Err(Refused::Length);
         }
-        self.follow_directory();
         if self.peers[index].address.is_none() {
             return Err(Refused::Unreachable);
         }

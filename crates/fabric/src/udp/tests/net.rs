@@ -388,6 +388,7 @@ fn a_peer_that_moves_is_met_at_its_new_address_alone() {
         Look::Changed(vec![(1, moved.parse().ok())])
     );
     within(&net.spaces[1], || run("ip address add 198.18.7.3/24 dev cable0"));
+    assert_eq!(take(&mut a), Vec::<Vec<u8>>::new());
     let mut c = net.node(1, 1, "").remove(0);
     cross(&mut a, &mut c, 5000);
     cross(&mut c, &mut a, 5000);
@@ -400,5 +401,6 @@ fn a_peer_that_moves_is_met_at_its_new_address_alone() {
     }
     assert_eq!(a.stats(0).bad_record, 1);
     assert_eq!(look(&format!("0 198.18.7.1:{PORT}\n"), &*a), Look::Changed(vec![(1, None)]));
+    assert_eq!(take(&mut a), Vec::<Vec<u8>>::new());
     assert_eq!(a.send(1, b"to nobody", &[]), Err(Refused::Unreachable));
 }
