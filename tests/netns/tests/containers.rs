@@ -14,9 +14,9 @@ const PLUGINS: &str = "/usr/lib/cni";
 /// What a container calls its interface.
 const NIC: &str = "net1";
 /// What each link carries, Mbit/s.
-const RATE: u32 = 100;
+pub const RATE: u32 = 100;
 /// Of what the links carry together, what one flow between containers carries at least (see `guests`).
-const PART: f64 = 0.85;
+pub const PART: f64 = 0.85;
 /// Containers that come and go.
 const TIMES: usize = 200;
 
@@ -27,23 +27,36 @@ struct Network<'n> {
     first: u8,
 }
 
+/// A network's file as docs/guides/containers.md shows it, with two addresses of its own, and `leases` to remember them.
+pub fn network(leases: &Path, first: u8) -> Value {
+    let text = guide::block("containers.md", "network");
+    let mut list: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let ipam = &mut list["plugins"][0]["ipam"];
+    ipam["dataDir"] = json!(leases);
+    ipam["ranges"][0][0]["rangeStart"] = json!(format!("198.18.0.{first}"));
+    ipam["ranges"][0][0]["rangeEnd"] = json!(format!("198.18.0.{}", first + 1));
+    list
+}
+
+/// How many addresses are given away.
+pub fn given(leases: &Path) -> usize {
+    let leases = fs::read_dir(leases.join(BOND)).into_iter().flatten().flatten();
+    // The last one that was given, and a lock.
+    leases.filter(|lease| lease.file_name().as_encoded_bytes()[0].is_ascii_digit()).count()
+}
+
 impl<'n> Network<'n> {
     fn on(host: Host<'n>, first: u8) -> Self {
         let leases = env::temp_dir().join(format!("linkbraid-cni-{}-{first}", process::id()));
         Self { host, leases, first }
     }
 
-    /// What a network's file has, as docs/guides/containers.md shows it.
+    /// What the plugin is told of it.
     fn configuration(&self) -> Value {
-        let text = guide::block("containers.md", "network");
-        let mut list: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let mut list = network(&self.leases, self.first);
         let mut plugin = list["plugins"][0].take();
         plugin["name"] = list["name"].take();
         plugin["cniVersion"] = list["cniVersion"].take();
-        let ipam = &mut plugin["ipam"];
-        ipam["dataDir"] = json!(self.leases);
-        ipam["ranges"][0][0]["rangeStart"] = json!(format!("198.18.0.{}", self.first));
-        ipam["ranges"][0][0]["rangeEnd"] = json!(format!("198.18.0.{}", self.first + 1));
         plugin
     }
 
@@ -132,13 +145,9 @@ fn containers_that_come_and_go_leave_nothing() {
     let (a, container) = (net.host("a"), net.host("c"));
     let network = Network::on(a, 201);
     let state = || {
-        let leases = fs::read_dir(network.leases.join(BOND)).into_iter().flatten().flatten();
-        // The last one that was given, and a lock.
-        let leases = leases.filter(|lease| lease.file_name().as_encoded_bytes()[0].is_ascii_digit()).count();
-        {
-            let lines = |host, line| sh(host, line).lines().count();
-            (lines(a, "ip -o link"), lines(a, "nft list ruleset"), leases, lines(container, "ip -o link"))
-        }
+        let lines = |host, line| sh(host, line).lines().count();
+        let leases = given(&network.leases);
+        (lines(a, "ip -o link"), lines(a, "nft list ruleset"), leases, lines(container, "ip -o link"))
     };
     let before = state();
     for _ in 0..TIMES {

@@ -1,8 +1,9 @@
 //! Real containers on a bond: podman has the CNI project's plugins attach them, by the file of docs/guides/containers.md.
 
+use crate::containers::{PART, RATE, given, network};
 use linkbraid_lab::{Host, LinkSpec, Running, Topology, shape, wait_for};
-use linkbraid_netns_tests::{Net, SOON, guide, sh};
-use serde_json::{Value, json};
+use linkbraid_netns_tests::{Net, SOON, sh};
+use serde_json::Value;
 use std::{
     fs,
     os::unix::fs::symlink,
@@ -10,9 +11,6 @@ use std::{
     process::Command,
 };
 
-/// What each link carries, Mbit/s, and what one flow has of four: see `containers`.
-const RATE: u32 = 100;
-const PART: f64 = 0.85;
 /// How many tries the rate gets, on a machine that may be busy.
 const TRIES: usize = 5;
 /// Containers that come and go.
@@ -39,11 +37,7 @@ impl<'n> Podman<'n> {
         for inside in ["bin", "sbin", "lib", "lib64"] {
             symlink(Path::new("usr").join(inside), root.join(inside)).expect("links");
         }
-        let mut list: Value = serde_json::from_str(&guide::block("containers.md", "network")).expect("JSON");
-        let ipam = &mut list["plugins"][0]["ipam"];
-        ipam["dataDir"] = json!(folder.join("leases"));
-        ipam["ranges"][0][0]["rangeStart"] = json!(format!("198.18.0.{first}"));
-        ipam["ranges"][0][0]["rangeEnd"] = json!(format!("198.18.0.{}", first + 1));
+        let list = network(&folder.join("leases"), first);
         fs::create_dir_all(folder.join("cni")).expect("makes");
         fs::write(folder.join("cni/50-bond0.conflist"), list.to_string()).expect("writes");
         let settings = format!(
@@ -102,9 +96,7 @@ impl<'n> Podman<'n> {
 
     /// Interfaces of the host, and addresses that are given away.
     fn state(&self) -> (usize, usize) {
-        let leases = fs::read_dir(self.folder.join("leases/bond0")).into_iter().flatten().flatten();
-        let given = leases.filter(|lease| lease.file_name().as_encoded_bytes()[0].is_ascii_digit()).count();
-        (sh(self.host, "ip -o link").lines().count(), given)
+        (sh(self.host, "ip -o link").lines().count(), given(&self.folder.join("leases")))
     }
 }
 
