@@ -23,12 +23,14 @@ pub struct Live {
     join: Join,
     /// Grows with each change.
     version: AtomicU64,
-    state: Mutex<State>,
+    /// What is known now. Held for no longer than it takes to copy: those who carry frames wait for it.
+    directory: Mutex<Arc<Directory>>,
+    /// Held while the file is read, and while others are asked whether nodes are up: nobody else may wait for it.
+    looking: Mutex<Looking>,
 }
 
 #[derive(Debug)]
-struct State {
-    directory: Arc<Directory>,
+struct Looking {
     /// The file that was read last, and the one that was there at the last look.
     read: Option<Stamp>,
     seen: Option<Stamp>,
@@ -65,18 +67,25 @@ impl Live {
     /// As [`Directory::read`].
     pub fn open(path: &Path, join: &Join) -> Result<Arc<Self>> {
         let (stamp, directory) = read(path, join);
-        let state =
-            State { directory: Arc::new(directory?), read: stamp, seen: stamp, error: None, kept: false };
-        let (path, join) = (path.to_owned(), *join);
-        Ok(Arc::new(Self { path, join, version: AtomicU64::new(0), state: Mutex::new(state) }))
+        let looking = Looking { read: stamp, seen: stamp, error: None, kept: false };
+        Ok(Self::new(path, join, directory?, looking))
     }
 
     /// One that was read from elsewhere.
     #[cfg(test)]
     pub(crate) fn of(directory: Directory, join: &Join) -> Arc<Self> {
-        let (path, join, directory) = (PathBuf::from("/nowhere"), *join, Arc::new(directory));
-        let state = State { directory, read: None, seen: None, error: None, kept: false };
-        Arc::new(Self { path, join, version: AtomicU64::new(0), state: Mutex::new(state) })
+        let looking = Looking { read: None, seen: None, error: None, kept: false };
+        Self::new(Path::new("/nowhere"), join, directory, looking)
+    }
+
+    fn new(path: &Path, join: &Join, directory: Directory, looking: Looking) -> Arc<Self> {
+        Arc::new(Self {
+            path: path.to_owned(),
+            join: *join,
+            version: AtomicU64::new(0),
+            directory: Mutex::new(Arc::new(directory)),
+            looking: Mutex::new(looking),
+        })
     }
 
     /// Which change this is; the same as long as nothing does. It never waits.
@@ -85,22 +94,23 @@ impl Live {
         self.version.load(Acquire)
     }
 
-    /// What is known now.
+    /// What is known now. It waits for no look.
     #[must_use]
     pub fn directory(&self) -> Arc<Directory> {
-        self.state().directory.clone()
+        lock(&self.directory).clone()
     }
 
-    /// What is wrong with the file, if anything is.
+    /// What is wrong with the file, if anything is. It waits for a look to end.
     #[must_use]
     pub fn error(&self) -> Option<Error> {
-        self.state().error.clone()
+        lock(&self.looking).error.clone()
     }
 
     /// Looks whether the file is another one, and takes over what it says. Who has no line any more keeps the address while `is_up` says
     /// that it is there: a directory can be wrong where a node cannot. A file that is being written is read at the next look.
     pub fn look(&self, is_up: impl Fn(u16) -> bool) -> Look {
-        let mut state = self.state();
+        let mut state = lock(&self.looking);
+        let known = self.directory();
         let now = fs::metadata(&self.path).ok().map(|data| Stamp::of(&data));
         let seen = std::mem::replace(&mut state.seen, now);
         if now == state.read && !state.kept {
@@ -122,10 +132,10 @@ impl Live {
             }
         };
         state.error = None;
-        if directory.own != state.directory.own {
+        if directory.own != known.own {
             return Look::Moved(directory.own);
         }
-        let pairs = (0..).zip(state.directory.all.iter().zip(&directory.all));
+        let pairs = (0..).zip(known.all.iter().zip(&directory.all));
         let all: Vec<_> = pairs.map(|(node, (old, new))| new.or(old.filter(|_| is_up(node)))).collect();
         state.kept = all != directory.all;
         // Who has the address of such a node now has it.
@@ -133,20 +143,20 @@ impl Live {
             Ok(with) => directory = with,
             Err(_) => state.kept = false,
         }
-        let pairs = (0..).zip(state.directory.all.iter().zip(&directory.all));
+        let pairs = (0..).zip(known.all.iter().zip(&directory.all));
         let changed: Vec<_> =
             pairs.filter(|(_, (old, new))| old != new).map(|(node, (_, new))| (node, *new)).collect();
         if changed.is_empty() {
             return Look::Same;
         }
-        state.directory = Arc::new(directory);
+        *lock(&self.directory) = Arc::new(directory);
         self.version.fetch_add(1, Release);
         Look::Changed(changed)
     }
+}
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Stamp {

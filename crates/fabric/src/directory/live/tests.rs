@@ -128,3 +128,20 @@ fn what_is_no_file_is_not_waited_for() {
     let looks = [live.look(nobody), live.look(nobody)];
     assert!(looks.iter().any(|look| matches!(look, Look::Refused(_))), "{looks:?}");
 }
+
+#[test]
+fn who_carries_frames_waits_for_no_look() {
+    let place = Place::new(&lines(&[(0, 1), (1, 2)]));
+    let live = place.live();
+    place.rename(&lines(&[(0, 1)]));
+    // A session asks for addresses while it is locked, and so the look waits for it.
+    let is_up = |_: u16| {
+        let (answer, asked) = (std::sync::mpsc::channel(), live.clone());
+        std::thread::spawn(move || answer.0.send(asked.directory().address(1)));
+        let address = answer.1.recv_timeout(std::time::Duration::from_secs(10));
+        assert_eq!(address, Ok(at(2)), "they wait for each other");
+        true
+    };
+    assert_eq!(live.look(is_up), Look::Same);
+    assert_eq!(live.directory().address(1), at(2));
+}
