@@ -260,6 +260,15 @@ pub const ALIVE_MULTIPLIER_MAX: u8 = 50;
 /// ALIVEs a node sends in a second, all peers together; more peers, longer intervals.
 pub const ALIVE_RATE: u32 = 1000;
 
+/// The same over links that are not in use.
+pub const IDLE_ALIVE_RATE: u32 = 100;
+
+/// So long a link is in use after a frame to that peer alone.
+pub const LINK_IN_USE: Duration = Duration::from_secs(10);
+
+/// Round trips over a link that is not in use are measured once in so many intervals.
+pub const IDLE_ASK_INTERVALS: u32 = 4;
+
 /// For so long beyond the detection time a peer may live by messages that echo earlier cookies: the longest round trip that a network is to
 /// have. Who repeats messages of a peer that has died keeps it up for no longer.
 pub const SIGN_LIVES: Duration = Duration::from_secs(10);

@@ -27,6 +27,7 @@ mod event;
 mod fast_path;
 mod gate;
 pub mod link;
+mod pace;
 mod peer;
 mod queue;
 mod snapshot;
@@ -101,6 +102,8 @@ pub struct Session {
     settings: Settings,
     phase: Phase,
     peers: BTreeMap<u16, Peer>,
+    /// Peers that are up.
+    up: u32,
     random: Random,
     cookies: Numbers,
     auth: auth::Settings,
@@ -128,6 +131,7 @@ impl Session {
             settings: config.settings,
             phase: Phase::Idle,
             peers: BTreeMap::new(),
+            up: 0,
             random: Random::new(seed),
             cookies: Numbers::new(secret),
             auth: auth::Settings::default(),
@@ -162,10 +166,16 @@ impl Session {
                     self.drive(now, node, LinkInput::Traffic { epoch });
                 }
             }
+            (Input::Used { node }, Phase::Running) => self.used(now, node),
             (Input::Gone { node }, Phase::Running) => self.drive(now, node, LinkInput::Gone),
             (Input::Message { .. }, Phase::Idle | Phase::Stopped) => self.counters.one(Counter::RxStopped),
             (
-                Input::Start | Input::Stop | Input::Timeout | Input::Traffic { .. } | Input::Gone { .. },
+                Input::Start
+                | Input::Stop
+                | Input::Timeout
+                | Input::Traffic { .. }
+                | Input::Used { .. }
+                | Input::Gone { .. },
                 Phase::Idle | Phase::Running | Phase::Stopped,
             ) => {}
         }
@@ -238,6 +248,7 @@ impl Session {
                     Due::Doubt => self.drive(now, node, LinkInput::Doubted),
                     Due::Expire => self.drive(now, node, LinkInput::Expired),
                     Due::Send => {
+                        self.fit_pace(now, node);
                         let settings = &self.settings;
                         if let Some(fresh) =
                             self.peers.get_mut(&node).and_then(|peer| peer.asks(now, settings))
@@ -281,6 +292,7 @@ impl Session {
         self.counters.one(Counter::received(control.kind));
         let message = LinkInput::Message { from: header.sender_epoch, to: header.receiver_epoch, control };
         self.drive(now, node, message);
+        self.fit_pace(now, node);
         // It may have brought the link down: what it offers no longer fits.
         let up = self.verdict(node) == Some(Verdict::Up { epoch: header.sender_epoch });
         if let Some(took) = took.filter(|_| up) {
@@ -304,7 +316,7 @@ impl Session {
         let mut effects = Vec::new();
         let cookies = &mut self.cookies;
         //= docs/fabric.md#4.4
-        peer.link.handle(&self.own, input, &mut || cookies.next(), &mut effects);
+        peer.link.handle(&peer.pace.own(&self.own), input, &mut || cookies.next(), &mut effects);
         for effect in effects {
             if let Some(peer) = self.peers.get_mut(&node) {
                 peer.follow(now, &effect, &self.settings, &mut self.random);
@@ -329,6 +341,7 @@ impl Session {
             }
             Effect::Verdict(new) => {
                 self.count_verdict(*old, new);
+                self.up = self.up + u32::from(new.is_up()) - u32::from(old.is_up());
                 self.act(Action::Link { node, old: *old, new });
                 *old = new;
             }
@@ -400,7 +413,7 @@ impl Session {
     /// Whether any peer is up: what the carrier of the interface follows.
     pub fn any_up(&self) -> bool {
         //= docs/fabric.md#6.5
-        self.peers.values().any(|peer| peer.link.verdict().is_up())
+        self.up > 0
     }
 
     /// All counters.

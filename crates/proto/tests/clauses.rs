@@ -166,6 +166,7 @@ fn probe_table_holds_the_defaults_and_limits() {
 fn fabric_table_holds_the_defaults_and_limits() {
     use linkbraid_proto::limits::{
         ALIVE_INTERVAL_MAX, ALIVE_INTERVAL_MIN, ALIVE_MULTIPLIER_MAX, ALIVE_MULTIPLIER_MIN, ALIVE_RATE,
+        IDLE_ALIVE_RATE, LINK_IN_USE,
     };
     use linkbraid_wire::fabric::{CONTROL_LEN, CONTROL_MAX, DATA_MAX, DATA_MIN};
     let spec = fs::read_to_string(root().join(FABRIC)).expect("the specification");
@@ -191,6 +192,8 @@ fn fabric_table_holds_the_defaults_and_limits() {
             ALIVE_INTERVAL_MAX.as_secs()
         ),
         format!("more than {} ALIVEs a second", thousands(ALIVE_RATE as usize)),
+        format!("no more than {IDLE_ALIVE_RATE} ALIVEs a second"),
+        format!("alone, for {} s after the last one", LINK_IN_USE.as_secs()),
         format!("{DATA_MIN} to {} in DATA", thousands(DATA_MAX)),
         format!("and {CONTROL_LEN} to {CONTROL_MAX} in CONTROL"),
         format!("overtaken by {} or more", thousands(linkbraid_proto::session::WINDOW as usize)),

@@ -5,9 +5,9 @@ mod network;
 #[path = "sim_session/world.rs"]
 mod world;
 
-use linkbraid_proto::session::{Counter, Down, Event, Mismatch, Settings, Side, Verdict};
+use linkbraid_proto::session::{Counter, Down, Event, Input, Mismatch, Settings, Side, Verdict};
 use network::{Weather, millis};
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 use world::{BAD, FAIR, World};
 
 fn together(seed: u64, weather: Weather, nodes: u16) -> World {
@@ -99,6 +99,104 @@ fn a_dead_node_is_found_within_the_detection_time_and_nobody_else_is() {
         assert_eq!(down, [5]);
         assert_eq!(node.links.last().map(|link| link.2), Some(Verdict::Down(Down::Silent)));
     }
+}
+
+/// The first nodes send frames to the second ones.
+fn uses(world: &mut World, first: Range<u16>, second: Range<u16>) {
+    for number in first {
+        let epoch = world.of(number)[0];
+        second.clone().for_each(|node| world.input(epoch, Input::Used { node }));
+    }
+}
+
+/// Messages in a second over all links.
+fn said_a_second(world: &mut World) -> u64 {
+    let before = world.said;
+    world.run(millis(5000));
+    (world.said - before) / 5
+}
+
+//= docs/fabric.md#5.12 type=test
+#[test]
+fn many_nodes_that_do_not_use_their_links_say_little_and_lose_none() {
+    const NODES: u16 = 32;
+    let weather = Weather::new(2, 2, [5, 500]);
+    let mut world = World::new(7, weather, Settings::new(NODES, 1500));
+    (0..NODES).for_each(|number| _ = world.start(number));
+    world.run_until_true(millis(3000));
+    world.run(millis(5000));
+    let idle = said_a_second(&mut world);
+    println!("{NODES} nodes: {} messages of each in a second", idle / u64::from(NODES));
+    assert!(idle / u64::from(NODES) <= 200, "{idle}");
+    let downs = |world: &World| -> usize {
+        world
+            .live
+            .values()
+            .map(|node| node.links.iter().filter(|(.., verdict)| !verdict.is_up()).count())
+            .sum()
+    };
+    assert_eq!(downs(&world), 0, "two messages of a hundred are lost");
+    // Half of the nodes use their links to the others, and stop.
+    for _ in 0..3 {
+        uses(&mut world, 0..NODES / 2, NODES / 2..NODES);
+        world.run(millis(900));
+    }
+    let used = said_a_second(&mut world);
+    assert!(used > 2 * idle, "{used} messages, {idle} while idle");
+    world.run(millis(20_000));
+    let after = said_a_second(&mut world);
+    assert!(after < idle * 5 / 4, "{after} messages, {idle} before");
+    assert_eq!((downs(&world), world.check()), (0, Ok(())));
+}
+
+/// How many nodes there are, where a person wants to know of more: `LINKBRAID_FABRIC_NODES="8 64 256"`.
+fn sizes() -> Vec<u16> {
+    let asked = std::env::var("LINKBRAID_FABRIC_NODES").unwrap_or_else(|_| "8 24".to_owned());
+    asked.split_whitespace().map(|nodes| nodes.parse().expect("a number")).collect()
+}
+
+//= docs/fabric.md#5.12 type=test
+#[test]
+fn messages_of_quiet_links_do_not_follow_the_number_of_nodes() {
+    println!("| nodes | all know all after | messages of each a second, quiet | a dead one is found after |");
+    for nodes in sizes() {
+        let mut world = World::new(3, Weather::new(1, 0, [5, 500]), Settings::new(nodes, 1500));
+        let began = world.now();
+        for number in 0..nodes {
+            world.start(number);
+            world.run(millis(2000) / u32::from(nodes));
+        }
+        world.run_until_true(millis(3000));
+        let joined = world.now().since(began).as_secs_f64();
+        world.run(millis(8000));
+        let quiet = said_a_second(&mut world) / u64::from(nodes);
+        let victim = world.of(1)[0];
+        world.kill(victim);
+        let missed = world.run_until_true(millis(21_000)).as_secs_f64();
+        println!("| {nodes} | {joined:.1} s | {quiet} | {missed:.1} s |");
+        assert!(quiet <= 300, "{nodes} nodes: {quiet} messages");
+    }
+}
+
+//= docs/fabric.md#5.13 type=test
+#[test]
+fn a_dead_node_is_found_soon_where_it_is_used() {
+    let mut world = together(5, FAIR, 64);
+    world.run(millis(5000));
+    let (user, victim) = (world.of(3)[0], world.of(9)[0]);
+    world.input(user, Input::Used { node: 9 });
+    world.run(millis(3000));
+    world.kill(victim);
+    let verdict = |world: &World, epoch: u64| world.live[&epoch].session.verdict(9);
+    world.run(millis(401));
+    assert_eq!(verdict(&world, user), Some(Verdict::Down(Down::Silent)), "it was in use");
+    let late = world.of(4)[0];
+    assert_eq!(verdict(&world, late), Some(Verdict::Up { epoch: victim }), "nobody asked");
+    world.input(late, Input::Used { node: 9 });
+    world.run(millis(401));
+    assert_eq!(verdict(&world, late), Some(Verdict::Down(Down::Silent)), "asked, and did not answer");
+    let took = world.run_until_true(millis(2560));
+    println!("all others find it after {took:?} more");
 }
 
 /// How long after its start every peer had frames of the last node, and it of them.
@@ -233,6 +331,7 @@ fn a_fabric_grows_node_by_node_and_nobody_loses_a_link() {
 fn heartbeats_are_bounded() {
     for (nodes, least, most) in [(2, 19, 28), (16, 290, 410)] {
         let mut world = together(1, FAIR, nodes);
+        uses(&mut world, 0..nodes, 0..nodes);
         world.run(millis(500));
         world.said = 0;
         world.run(millis(2000));

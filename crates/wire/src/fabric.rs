@@ -14,8 +14,8 @@ mod tests;
 
 pub use auth::{FABRIC_AUTH_FEATURE, FABRIC_AUTH_LEN, SealedControl, seal_control, sealed_control};
 pub use control::{
-    CONTROL_LEN, Control, ControlBytes, ControlKind, ENCRYPTION_FEATURE, Offer, RefuseReason, emit_control,
-    parse_control,
+    CONTROL_LEN, Control, ControlBytes, ControlKind, ENCRYPTION_FEATURE, IN_USE_FEATURE, Offer, RefuseReason,
+    emit_control, parse_control,
 };
 pub use fast_path::{FAST_PATH_FEATURE, FAST_PATH_LEN, FastPath, Tag};
 pub use header::{HEADER_LEN, Header, Kind, parse_message};

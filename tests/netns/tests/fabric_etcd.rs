@@ -233,7 +233,8 @@ fn certificates_and_a_password_come_from_a_file() {
     assert!(said.code == 1 && said.err.contains("its mode is 644"), "{said:?}");
 }
 
-/// What nodes that nobody lists take: so many as `LINKBRAID_ETCD_NODES` says, or a few.
+/// What nodes that nobody lists take: so many as `LINKBRAID_ETCD_NODES` says, or a few. More than 30 need room in the kernel's table of
+/// neighbours, which is one for all namespaces (`net.ipv4.neigh.default.gc_thresh3`).
 #[test]
 fn many_nodes_find_each_other() {
     let count: usize =

@@ -1,7 +1,7 @@
 //! Fabrics of two to sixteen nodes: that all reach each other, what they take, and how they wait.
 
 use crate::nodes::Nodes;
-use linkbraid_api::CounterRecord;
+use linkbraid_api::{CounterRecord, NodeState};
 use linkbraid_lab::wait_until;
 use linkbraid_netns_tests::SOON;
 use std::{fs, time::Duration};
@@ -11,6 +11,26 @@ fn two_to_sixteen_nodes_all_reach_each_other() {
     for (count, kind) in [(2, "udp"), (5, "shm"), (16, "shm"), (16, "udp")] {
         Nodes::up(count, kind, "").ping_all();
     }
+}
+
+/// Among so many a link that nobody uses has three times the usual interval (docs/fabric.md, 5.12).
+#[test]
+fn who_uses_a_link_finds_the_death_of_its_peer_sooner_than_others() {
+    let nodes = Nodes::up(20, "udp", "");
+    let user = nodes.net.host("a");
+    nodes.ping(0, 2);
+    user.sh(&format!("ping -q -i 0.1 -c 10 {}", Nodes::ip(2))).expect("is answered");
+    nodes.net.kill(&nodes.names[2]);
+    let since = |node: usize| {
+        let seen = || nodes.show(node).peers.into_iter().find(|peer| peer.node == 2).expect("a peer");
+        let seen = wait_until(SOON, "the death", seen, |peer| peer.state == NodeState::Down);
+        seen.unwrap_or_else(|e| panic!("{e}")).since_ms
+    };
+    // The one that is read later would seem to have found it longer ago.
+    let others = [1, 3].map(since);
+    let user = since(0);
+    println!("{user} ms ago, by others {others:?} ms ago");
+    assert!(others.iter().all(|other| user > *other + 200), "{user}, {others:?}");
 }
 
 #[test]

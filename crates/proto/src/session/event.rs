@@ -24,6 +24,11 @@ pub enum Input<'a> {
         /// The epoch in the frames.
         epoch: u64,
     },
+    /// The data path sent frames to a peer alone since it was last reported: the link is in use.
+    Used {
+        /// The peer.
+        node: u16,
+    },
     /// The transport knows that the other end of a peer's queues has gone: its process ended, its connection broke.
     Gone {
         /// The peer.

@@ -4,6 +4,7 @@ use super::{
     Verdict,
     authentic::Keyed,
     link::{Effect, Link},
+    pace::Pace,
     timing::{Settings, detection},
 };
 use crate::{Time, limits, random::Random};
@@ -41,6 +42,8 @@ pub(super) struct Peer {
     pub told_rival: Option<u64>,
     /// What is known of its keys.
     pub keyed: Keyed,
+    /// How often it is told that this node lives.
+    pub pace: Pace,
     /// The next HELLO or ALIVE; none while the session does not run.
     send: Option<Time>,
     /// Time between the last HELLO and the next one.
@@ -63,6 +66,7 @@ impl Peer {
             ask: now,
             told_rival: None,
             keyed: Keyed::NONE,
+            pace: Pace::USUAL,
             send: None,
             gap: Duration::ZERO,
             expire: None,
@@ -113,7 +117,7 @@ impl Peer {
         let asks = self.ask <= now && !waits && self.link.peer().is_some() && self.link.rival().is_none();
         if asks {
             //= docs/fabric.md#5.9
-            self.ask = now + settings.ask_every();
+            self.ask = now + self.pace.ask_every(settings);
             self.asked = Some(now);
         }
         // One that is under way proves more than the next one, which the peer does not have yet; and another start of the peer, which
@@ -134,6 +138,7 @@ impl Peer {
         let echoes = known && control.echo == self.link.cookie();
         if echoes {
             self.echoed = control.echo;
+            self.pace.learned();
         }
         let asked = self.asked?;
         (echoes && control.kind == ControlKind::Accept).then(|| {
@@ -150,13 +155,20 @@ impl Peer {
             settings.interval() / 4
         } else if self.link.peer().is_some() {
             //= docs/fabric.md#5.2
-            settings.interval()
+            self.pace.interval(settings)
         } else {
             //= docs/fabric.md#4.10
             self.gap = (self.gap * 2).clamp(timing.retry_min, timing.retry_max);
             self.gap
         };
         self.send = Some(now + random.between(wait * 3 / 4, wait));
+    }
+
+    /// It is to answer within that time, however long it is waited for otherwise.
+    pub fn answers_within(&mut self, now: Time, time: Duration) {
+        self.asked = self.asked.or(Some(now));
+        let until = now + time;
+        self.expire = self.expire.map(|at| at.min(until));
     }
 
     fn lives(&mut self, now: Time) {
@@ -173,6 +185,7 @@ impl Peer {
                 self.gap = Duration::ZERO;
                 self.doubt = None;
                 self.expire = None;
+                self.pace = Pace::USUAL;
                 if matches!(verdict, Verdict::Up { .. }) {
                     self.told_rival = None;
                     self.said(now, settings, random);

@@ -12,6 +12,9 @@ pub const CONTROL_LEN: usize = 32;
 /// The bit of an offer's features that says that the sender encrypts its frames, and takes no others.
 pub const ENCRYPTION_FEATURE: u16 = 0x1000;
 
+/// Bit of the features: the sender uses the link, and wants to know soon if it fails.
+pub const IN_USE_FEATURE: u16 = 0x0800;
+
 /// The bits of the features that say that something follows.
 const WRITTEN_FEATURES: u16 = FAST_PATH_FEATURE | FABRIC_AUTH_FEATURE;
 
@@ -86,6 +89,11 @@ impl Offer {
     /// Whether the sender encrypts its frames.
     pub const fn encrypts(&self) -> bool {
         self.features & ENCRYPTION_FEATURE != 0
+    }
+
+    /// Whether the sender uses the link.
+    pub const fn uses_link(&self) -> bool {
+        self.features & IN_USE_FEATURE != 0
     }
 }
 

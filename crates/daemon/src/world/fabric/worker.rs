@@ -57,8 +57,8 @@ pub(super) struct Worker {
     /// What our kernel takes and can do.
     able: TapOffloads,
     carrier: bool,
-    /// Frames received of each node by the last look.
-    seen: Vec<u64>,
+    /// Frames received of each node by the last look, and those sent to it alone.
+    seen: Vec<(u64, u64)>,
     look_at: Time,
     sender: mpsc::Sender<Event>,
     waiting: VecDeque<Report>,
@@ -105,7 +105,7 @@ impl Worker {
             trips: Trips::default(),
             able,
             carrier: false,
-            seen: vec![0; saved.nodes.into()],
+            seen: vec![(0, 0); saved.nodes.into()],
             look_at: now + LOOK,
             sender,
             waiting: VecDeque::new(),
@@ -169,16 +169,23 @@ impl Worker {
         next.map_or(SLEEP_MAX, |time| time.since(now).min(SLEEP_MAX))
     }
 
-    /// Frames that came, over either path, prove that their sender lives: none leaves over either once it does not.
+    /// Frames that came, over either path, prove that their sender lives: none leaves over either once it does not. Those that left to
+    /// it alone say that the link is in use.
     fn look(&mut self, now: Time) {
         for (node, seen) in (0..).zip(&mut self.seen) {
             let Some(Verdict::Up { epoch }) = self.session.verdict(node) else { continue };
-            let by_fast_path = self.fast_path.as_ref().map_or(0, |path| path.counts(node).rx_frames);
-            let frames = self.control.shared().total(node, Counter::RxFrames).wrapping_add(by_fast_path);
-            if frames != *seen {
+            let total = |counter| self.control.shared().total(node, counter);
+            let by_fast_path = self.fast_path.as_ref().map(|path| path.counts(node)).unwrap_or_default();
+            let received = total(Counter::RxFrames).wrapping_add(by_fast_path.rx_frames);
+            let sent = total(Counter::TxFrames).wrapping_add(by_fast_path.tx_frames);
+            let alone = sent.wrapping_sub(total(Counter::TxCopies));
+            if received != seen.0 {
                 self.session.handle(now, Input::Traffic { node, epoch });
             }
-            *seen = frames;
+            if alone != seen.1 {
+                self.session.handle(now, Input::Used { node });
+            }
+            *seen = (received, alone);
         }
     }
 
