@@ -6,7 +6,8 @@
 
 use linkbraid_proto::{Time, session::*};
 use linkbraid_wire::fabric::{
-    Control, ControlKind, FastPath, Offer, RefuseReason, STREAMS_MAX, Tag, emit_control, parse_control,
+    Control, ControlKind, FastPath, IN_USE_FEATURE, Offer, RefuseReason, STREAMS_MAX, Tag, emit_control,
+    parse_control,
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -85,7 +86,7 @@ impl Course {
                 interval_us: 1 << (what >> 3),
                 multiplier: 1 + (what >> 6),
                 queues: if what & 3 == 3 { 2 } else { 1 },
-                features: u16::from(how),
+                features: if how & 4 == 0 { how.into() } else { u16::from(how) | IN_USE_FEATURE },
             },
             cookie: u64::from(what) + 1,
             number: u32::from(what >> 5),
@@ -152,13 +153,18 @@ pub fn run(bytes: &[u8]) -> usize {
                 course.session.set_heard(course.now, node & 3, amount & 8 != 0);
                 course.drain();
             }
+            1 if amount & 16 != 0 => course.handle(Input::Used { node }),
             1 => course.handle(Input::Traffic { node, epoch: 7 + u64::from(amount & 3) }),
             2 if what & 128 != 0 => course.handle(Input::Gone { node: u16::from(amount & 3) }),
             2 if *what == 2 && *amount == 255 => course.handle(Input::Stop),
             2 => {
                 let mtu = if amount & 1 == 0 { 1500 } else { 9000 };
                 let fast_path = (amount & 2 == 0).then_some(PORT);
-                let settings = Settings { fast_path, ..Settings::new(u16::from(amount >> 4), mtu) };
+                // Of so few peers there are many enough for longer intervals only where the usual one is short.
+                let interval = Duration::from_millis(if amount & 4 == 0 { 100 } else { 10 });
+                let usual = Settings::new(u16::from(amount >> 4), mtu);
+                let timing = Timing { interval, ..usual.timing };
+                let settings = Settings { fast_path, timing, ..usual };
                 let _ = course.session.set(course.now, settings);
                 course.drain();
             }
