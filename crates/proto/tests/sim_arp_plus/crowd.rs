@@ -163,7 +163,9 @@ fn messages_follow_the_number_of_hosts_and_not_its_square() {
             each.last().expect("just pushed")
         );
         assert!(quiet <= 100, "{quiet} announcements a second");
-        assert!(messages <= 20 * hosts as u64, "{messages} messages because of one");
+        // Own members tell each other every second meanwhile (5.14).
+        let usual = 2 * hosts as u64 * restarted.ceil() as u64;
+        assert!(messages <= 20 * hosts as u64 + usual, "{messages} messages because of one");
     }
     // 16 REPLYs, and the mapping on two members, between two broadcasts of it (5.9), and the bursts at start and at a change of pace.
     assert!(each.iter().all(|each| *each <= 90), "messages of each host: {each:?}");
