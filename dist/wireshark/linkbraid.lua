@@ -802,7 +802,7 @@ local HEADER, CONTROL_MIN, CONTROL_MAX, VIRTIO, FRAME_MIN, FRAME_MAX = 32, 32, 2
 local DATA, CONTROL = 1, 2
 local HELLO, ACCEPT, ALIVE, BYE, REFUSE = 1, 2, 3, 4, 5
 local NODES_MAX, STREAMS_MAX, MTU_MIN, MTU_MAX = 512, 64, 68, 65521
-local FAST_PATH, FAST_PATH_BYTES, AUTH, AUTH_BYTES, ENCRYPTION = 0x4000, 8, 0x2000, 20, 0x1000
+local FAST_PATH, FAST_PATH_BYTES, AUTH, AUTH_BYTES, ENCRYPTION, IN_USE = 0x4000, 8, 0x2000, 20, 0x1000, 0x0800
 
 local KINDS = { [DATA] = "DATA", [CONTROL] = "CONTROL" }
 local CONTROLS = { [HELLO] = "HELLO", [ACCEPT] = "ACCEPT", [ALIVE] = "ALIVE", [BYE] = "BYE", [REFUSE] = "REFUSE" }
@@ -844,6 +844,7 @@ local f = register_fields(fabric, {
   features_checksum = ProtoField.bool("lbfabric.features.checksum", "Takes frames without checksum", 16, nil, 0x0001),
   features_tcp = ProtoField.bool("lbfabric.features.tcp", "Takes TCP that is not segmented", 16, nil, 0x0002),
   features_udp = ProtoField.bool("lbfabric.features.udp", "Takes UDP that is not segmented", 16, nil, 0x0004),
+  features_in_use = ProtoField.bool("lbfabric.features.in_use", "Uses the link", 16, nil, IN_USE),
   features_encryption = ProtoField.bool("lbfabric.features.encryption", "Encrypts frames", 16, nil, ENCRYPTION),
   features_auth = ProtoField.bool("lbfabric.features.auth", "A code follows", 16, nil, AUTH),
   features_fast_path = ProtoField.bool("lbfabric.features.fast_path", "A fast path follows", 16, nil, FAST_PATH),
@@ -1004,7 +1005,7 @@ local function control(m, tree, tvb, pinfo)
   local interval_item, multiplier_item = tree:add(f.interval, range(8, 4)), tree:add(f.multiplier, range(12, 1))
   local queues_item, features_item = tree:add(f.queues, range(13, 1)), tree:add(f.features, range(14, 2))
   add_bits(features_item, range(14, 2), {
-    f.features_fast_path, f.features_auth, f.features_encryption, f.features_udp, f.features_tcp, f.features_checksum,
+    f.features_fast_path, f.features_auth, f.features_encryption, f.features_in_use, f.features_udp, f.features_tcp, f.features_checksum,
   })
   local cookie_item, echo_item = tree:add(f.cookie, range(16, 8)), tree:add(f.echo, range(24, 8))
   local reason, nodes, mtu = range(1, 1):uint(), range(2, 2):uint(), range(4, 4):uint()

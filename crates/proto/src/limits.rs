@@ -263,6 +263,9 @@ pub const ALIVE_RATE: u32 = 1000;
 /// The same over links that are not in use.
 pub const IDLE_ALIVE_RATE: u32 = 100;
 
+/// What is sent to a peer may leave sooner by this part of its interval, if something leaves to another one.
+pub const SEND_SLACK: u32 = 8;
+
 /// So long a link is in use after a frame to that peer alone.
 pub const LINK_IN_USE: Duration = Duration::from_secs(10);
 

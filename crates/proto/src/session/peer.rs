@@ -46,6 +46,8 @@ pub(super) struct Peer {
     pub pace: Pace,
     /// The next HELLO or ALIVE; none while the session does not run.
     send: Option<Time>,
+    /// So much sooner it may be sent, where something is sent to others.
+    slack: Duration,
     /// Time between the last HELLO and the next one.
     gap: Duration,
     expire: Option<Time>,
@@ -68,6 +70,7 @@ impl Peer {
             keyed: Keyed::NONE,
             pace: Pace::USUAL,
             send: None,
+            slack: Duration::ZERO,
             gap: Duration::ZERO,
             expire: None,
             doubt: None,
@@ -81,10 +84,13 @@ impl Peer {
 
     /// What runs out at `now`; cleared, so that it is named once.
     pub fn due(&mut self, now: Time) -> Option<Due> {
-        let timers =
-            [(&mut self.doubt, Due::Doubt), (&mut self.expire, Due::Expire), (&mut self.send, Due::Send)];
-        for (timer, due) in timers {
-            if timer.is_some_and(|at| at <= now) {
+        let timers = [
+            (&mut self.doubt, now, Due::Doubt),
+            (&mut self.expire, now, Due::Expire),
+            (&mut self.send, now + self.slack, Due::Send),
+        ];
+        for (timer, by, due) in timers {
+            if timer.is_some_and(|at| at <= by) {
                 *timer = None;
                 return Some(due);
             }
@@ -103,7 +109,11 @@ impl Peer {
     /// Says something at once.
     pub const fn send_now(&mut self, now: Time) {
         self.gap = Duration::ZERO;
-        self.send = Some(now);
+        self.send_at(now, Duration::ZERO);
+    }
+
+    const fn send_at(&mut self, at: Time, slack: Duration) {
+        (self.send, self.slack) = (Some(at), slack);
     }
 
     pub const fn stop(&mut self) {
@@ -161,7 +171,8 @@ impl Peer {
             self.gap = (self.gap * 2).clamp(timing.retry_min, timing.retry_max);
             self.gap
         };
-        self.send = Some(now + random.between(wait * 3 / 4, wait));
+        // Many peers are spoken to in few turns: each turn wakes two threads.
+        self.send_at(now + random.between(wait * 3 / 4, wait), wait / limits::SEND_SLACK);
     }
 
     /// It is to answer within that time, however long it is waited for otherwise.
@@ -210,7 +221,7 @@ impl Peer {
             Effect::Hurry => {
                 self.gap = Duration::ZERO;
                 let soon = now + settings.timing.retry_min;
-                self.send = Some(self.send.map_or(soon, |at| at.min(soon)));
+                self.send_at(self.send.map_or(soon, |at| at.min(soon)), Duration::ZERO);
             }
             Effect::Duplicate { .. } => self.doubt = None,
             Effect::Send(..) | Effect::Count(_) => {}

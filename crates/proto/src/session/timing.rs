@@ -11,14 +11,14 @@ use std::{
 /// All durations of a session. The defaults are those of `docs/fabric.md`, section 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// Longest time between two ALIVEs; the shortest is three quarters of it. Of many peers longer: see
+    /// Longest time between two ALIVEs; the shortest is five eighths of it. Of many peers longer: see
     /// [`limits::ALIVE_RATE`].
     pub interval: Duration,
     /// Peers presume this node failed after that many intervals without one.
     pub multiplier: u8,
     /// Longest time between the first two HELLOs; doubled by each further one...
     pub retry_min: Duration,
-    /// ...up to this. The shortest is three quarters of it.
+    /// ...up to this. The shortest is five eighths of it.
     pub retry_max: Duration,
 }
 

@@ -9,8 +9,8 @@ use linkbraid_fabric::{Assembly, Outcome, PIECE_HEAD, Piece, piece_head};
 use linkbraid_wire::fabric::{
     CONTROL_LEN, Control, ControlBytes, ControlKind, DATA_MAX, DATA_MIN, ENCRYPTION_FEATURE,
     FABRIC_AUTH_FEATURE, FABRIC_AUTH_LEN, FAST_PATH_FEATURE, FAST_PATH_LEN, FabricRefusal, FastPath,
-    HEADER_LEN, Header, Kind, Offer, RefuseReason, Tag, VIRTIO_LEN, emit_control, parse_control,
-    parse_message, seal_control, sealed_control,
+    HEADER_LEN, Header, IN_USE_FEATURE, Kind, Offer, RefuseReason, Tag, VIRTIO_LEN, emit_control,
+    parse_control, parse_message, seal_control, sealed_control,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -129,6 +129,7 @@ fn fields_of_control(fields: &mut Fields, control: &Control, message: &[u8]) {
         ("checksum", 1),
         ("tcp", 2),
         ("udp", 4),
+        ("in_use", IN_USE_FEATURE),
         ("encryption", ENCRYPTION_FEATURE),
         ("auth", FABRIC_AUTH_FEATURE),
         ("fast_path", FAST_PATH_FEATURE),
