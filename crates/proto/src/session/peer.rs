@@ -36,6 +36,8 @@ pub(super) struct Peer {
     renewed: Time,
     /// When the question left that measures a round trip.
     asked: Option<Time>,
+    /// How long the last one took that was measured.
+    trip: Duration,
     /// When to ask next.
     ask: Time,
     /// The last rival that was reported.
@@ -65,6 +67,7 @@ impl Peer {
             echoed: 0,
             renewed: now,
             asked: None,
+            trip: Duration::ZERO,
             ask: now,
             told_rival: None,
             keyed: Keyed::NONE,
@@ -153,7 +156,8 @@ impl Peer {
         let asked = self.asked?;
         (echoes && control.kind == ControlKind::Accept).then(|| {
             self.asked = None;
-            now.since(asked)
+            self.trip = now.since(asked);
+            self.trip
         })
     }
 
@@ -175,10 +179,10 @@ impl Peer {
         self.send_at(now + random.between(wait * 3 / 4, wait), wait / limits::SEND_SLACK);
     }
 
-    /// It is to answer within that time, however long it is waited for otherwise.
+    /// It is to answer within that time and a round trip, however long it is waited for otherwise.
     pub fn answers_within(&mut self, now: Time, time: Duration) {
         self.asked = self.asked.or(Some(now));
-        let until = now + time;
+        let until = now + time + self.trip;
         self.expire = self.expire.map(|at| at.min(until));
     }
 
