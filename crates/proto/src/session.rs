@@ -248,7 +248,10 @@ impl Session {
                     Due::Doubt => self.drive(now, node, LinkInput::Doubted),
                     Due::Expire => self.drive(now, node, LinkInput::Expired),
                     Due::Send => {
-                        self.fit_pace(now, node);
+                        // It has said so, and when to speak next.
+                        if self.fit_pace(now, node) {
+                            continue;
+                        }
                         let settings = &self.settings;
                         if let Some(fresh) =
                             self.peers.get_mut(&node).and_then(|peer| peer.asks(now, settings))

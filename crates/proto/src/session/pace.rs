@@ -85,18 +85,19 @@ impl Session {
         }
     }
 
-    /// Offers a peer another interval, where another one is right by now.
-    pub(super) fn fit_pace(&mut self, now: Time, node: u16) {
-        let Some(peer) = self.peers.get_mut(&node) else { return };
-        let Some(known) = peer.link.peer().filter(|_| peer.link.rival().is_none()) else { return };
+    /// Offers a peer another interval, where another one is right by now; whether it has.
+    pub(super) fn fit_pace(&mut self, now: Time, node: u16) -> bool {
+        let Some(peer) = self.peers.get_mut(&node) else { return false };
+        let Some(known) = peer.link.peer().filter(|_| peer.link.rival().is_none()) else { return false };
         let wanted = peer.pace.wanted(now, &self.settings, self.up, known.offer.uses_link());
         if wanted == peer.pace {
-            return;
+            return false;
         }
         peer.pace = wanted;
         self.drive(now, node, LinkInput::Changed);
         if let Some(peer) = self.peers.get_mut(&node).filter(|peer| peer.link.verdict().is_up()) {
             peer.said(now, &self.settings, &mut self.random);
         }
+        true
     }
 }
