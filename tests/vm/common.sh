@@ -96,16 +96,16 @@ segments() {
 	on "$1" cat /proc/net/snmp | awk '/^Tcp: [0-9]/ { print $12, $13 }'
 }
 
-# flow CC SECONDS [ADDRESS]: one TCP flow from a to b; prints "Mbit/s segments retransmits". The rate is what b received
-# after the first second; segments are counted from the first to the last.
+# flow CC SECONDS [ADDRESS [OMITTED]]: one TCP flow from a to b; prints "Mbit/s segments retransmits". The rate is what b
+# received after the first OMITTED seconds (1); segments are counted from the first to the last.
 flow() {
-	local cc=$1 seconds=$2 address=${3:-198.18.0.2} server before after report
+	local cc=$1 seconds=$2 address=${3:-198.18.0.2} omitted=${4:-1} server before after report
 	on b iperf3 -s -1 >/run/vm/iperf-server 2>&1 &
 	server=$!
 	wait_for 60 "iperf3 server" server_listens
 	before=$(segments a)
 	kill -STOP "$spinner"
-	report=$(on a iperf3 -c "$address" -C "$cc" -t "$seconds" -O 1 -J) || {
+	report=$(on a iperf3 -c "$address" -C "$cc" -t "$seconds" -O "$omitted" -J) || {
 		printf 'vm: iperf3 failed:\n%s\n' "$report" >&2
 		return 1
 	}

@@ -10,6 +10,9 @@
  *  - SACK blocks above the lowest hole that is neither are taken out of the ACK. If none is left and the ACK says
  *    nothing else, it is dropped.
  *
+ * A flow whose round trip is long against the skew needs none of this (is_tolerated()): RACK's quarter is longer, and TCP
+ * that hears of arrivals late takes the lanes' difference for a queue. All its ACKs pass as they are.
+ *
  * Always passed on: SYN, FIN, RST, data, changed windows, ECN echoes, DSACK blocks (RFC 2883), an eighth of a
  * flow's ACKs, all ACKs of flows without SACK and of flows that were not striped. An ACK after which no other one is
  * expected soon passes with all its blocks (must_pass_ack()): without it TCP would wait for its timer, for 200 ms.
@@ -32,6 +35,8 @@
 #define LOSSES_RETRACTED 2
 /* A TCP header with time stamps alone; a longer one may carry SACK. */
 #define TCP_HEADER_PLAIN 32
+/* RACK waits for a quarter of the flow's least round trip, and for as much more each time that it was wrong (tcp_rack_reo_wnd()). */
+#define RACK_SHARE 4
 /* Counters of a flow's ACKs are halved when so many were seen, so that they describe the present. */
 #define SHARE_WINDOW 1024
 
@@ -57,6 +62,7 @@ struct judgement {
 	__u8 by_age;      /* some hole counts as a loss for its age alone */
 	__u8 sacked;      /* some stripe's end has arrived as no ACK said before */
 	__u8 must_pass;   /* the ACK passes with all blocks */
+	__u8 is_tolerated; /* because TCP waits by itself */
 };
 
 /* The walk, newest first. */
@@ -203,6 +209,15 @@ static __always_inline int must_pass_ack(const struct lb_flow *flow, const struc
 	return flow->losses >= LOSSES_MIN && found->n < SMALL_FLIGHT(n_lanes);
 }
 
+/*
+ * TCP waits for holes long enough by itself: for longer than one takes that is not late, and for longer than they took lately, or
+ * will do so once it was wrong.
+ */
+GLOBAL int is_tolerated(const struct lb_flow *flow)
+{
+	return flow && flow->least_us >= RACK_SHARE * (LATE_NS / 1000) && 2 * now_us(flow->skew_ns) <= flow->least_us;
+}
+
 /* Fills in what the stripes in flight say. */
 static __always_inline void judge_stripes(const struct lb_config *bond, const struct lb_plan *plan,
 					  const struct lb_progress *progress, struct lb_flow *flow, __u32 ack,
@@ -229,7 +244,8 @@ static __always_inline void judge_stripes(const struct lb_config *bond, const st
 	} else if (is_new && found->is_limited && found->limit == ack) {
 		flow->lag_us = now_us(now) - found->sent_us + 1;
 	}
-	found->must_pass = must_pass_ack(flow, found, plan->n_lanes, now);
+	found->is_tolerated = is_tolerated(flow);
+	found->must_pass = found->is_tolerated || must_pass_ack(flow, found, plan->n_lanes, now);
 }
 
 /*
@@ -301,6 +317,11 @@ static __always_inline enum lb_reason judge_segment(const struct lb_config *bond
 	if (blocks) {
 		note_losses(flow, found);
 		return found->by_age ? LB_RX_ACK_OLD : LB_RX_ACK_LOST;
+	}
+	if (found->is_tolerated) {
+		/* A duplicate says that TCP did not wait long enough. */
+		flow->guessed = 1;
+		return LB_RX_ACK_TOLERATED;
 	}
 	/* Perhaps no loss, so it is not counted as one. */
 	if (found->must_pass)

@@ -32,7 +32,8 @@ static __always_inline int is_long(__u32 bytes, __s32 service, __s32 least)
 }
 
 /* All of a stripe has arrived, as an ACK says at `us`. */
-static __always_inline void note_delivery(struct lb_progress *progress, const struct lb_stripe *stripe, __u32 us)
+static __always_inline void note_delivery(struct lb_progress *progress, struct lb_flow *flow, const struct lb_stripe *stripe,
+					  __u32 us)
 {
 	struct lb_delivery *lane = &progress->deliveries[stripe->lane & (LB_LANES_MAX - 1)];
 	__u32 sent = stripe->sent_us & ~STRIPE_FLAGS, took = us - sent, bytes = stripe->end - stripe->start;
@@ -47,6 +48,8 @@ static __always_inline void note_delivery(struct lb_progress *progress, const st
 	}
 	if (!lane->least_us || took < lane->least_us)
 		lane->least_us = took;
+	if (!flow->least_us || took < flow->least_us)
+		flow->least_us = took;
 	least = lane->least_us;
 	/* The one before it may have been delivered long before this one was sent. */
 	waited = lane->last_us - sent;
@@ -86,7 +89,7 @@ static long step_delivery(__u32 i, struct delivery_walk *walk)
 	flow->tail += is_acked;
 	if ((is_acked || stripe->sent_us & STRIPE_ARRIVED) && !(stripe->sent_us & STRIPE_COUNTED)) {
 		if (flow->is_clocked && !before(stripe->start, flow->resent_to))
-			note_delivery(walk->progress, stripe, now_us(flow->acked_ns));
+			note_delivery(walk->progress, flow, stripe, now_us(flow->acked_ns));
 		stripe->sent_us |= STRIPE_COUNTED;
 	}
 	return 0;

@@ -168,7 +168,8 @@ enum lb_verdict {
 	X(54, RX_NO_GUEST, PASS, "from the alias of a peer's member, for an address that is no guest's; taken in as from a plain host") \
 	X(55, RX_GUEST_AWAY, DROP, "from the alias of a peer's member, for a guest that is behind a peer") \
 	X(56, RX_TAGGED, DROP, "ARP+ or mirrored frame in a VLAN: both are for the untagged network only") \
-	X(57, RX_ARP_PLUS_RATE, DROP, "ARP+ frame beyond what one peer, or all strangers together, may send in a short time")
+	X(57, RX_ARP_PLUS_RATE, DROP, "ARP+ frame beyond what one peer, or all strangers together, may send in a short time") \
+	X(58, RX_ACK_TOLERATED, PASS, "ACK about a hole that TCP itself waits for: the round trip is long against what lanes differ by")
 
 #define LB_REASONS_MAX 64
 
@@ -497,7 +498,8 @@ struct lb_flow {
 	/* A lane, as in lb_stripe, that this flow alone stays away from, and since when, us; 0: none. */
 	__u32 avoided_lane;
 	__u32 avoided_us;
-	__u32 pad;
+	/* The least time from a stripe's departure to the ACK that reported it, us; 0: not known. No more than TCP's own least. */
+	__u32 least_us;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 
