@@ -290,7 +290,11 @@ static __always_inline void retract_losses(const struct lb_config *bond, struct 
 	flow->avoided_us = 0;
 	reinstate_by_duplicate(flow, stripe_of(flow, seq));
 	if (flow->guessed) {
-		/* TCP repaired what was not broken: the lanes differ by more than was thought. */
+		/*
+		 * TCP repaired what was not broken: the lanes differ by more than was thought, or its least round trip is less, from
+		 * before this flow was remembered.
+		 */
+		flow->least_us -= flow->least_us / RACK_SHARE;
 		flow->skew_ns = 2 * flow->skew_ns < bond->damp_ns_max ? 2 * flow->skew_ns : bond->damp_ns_max;
 		flow->guessed = 0;
 	}

@@ -498,7 +498,7 @@ struct lb_flow {
 	/* A lane, as in lb_stripe, that this flow alone stays away from, and since when, us; 0: none. */
 	__u32 avoided_lane;
 	__u32 avoided_us;
-	/* The least time from a stripe's departure to the ACK that reported it, us; 0: not known. No more than TCP's own least. */
+	/* The least time from a stripe's departure to the ACK that reported it, us; 0: not known. Less where TCP's own seems to be less. */
 	__u32 least_us;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
