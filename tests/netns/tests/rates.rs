@@ -62,11 +62,17 @@ const EACH: u32 = 20;
 /// host and 0.26 from there, however long it lasted, when all lanes led to that member, or from it.
 const FAR_PART: f64 = 0.7;
 /// And what it has where shares were first to find what each member carries: so much that a correction, which needs a quarter more to
-/// gain, is not made. 0.85 to 0.9 of what they carry was seen, in one flow of eight on a busy machine.
+/// gain, is not made. 0.85 to 0.9 of what they carry was seen, in one flow of seven on a busy machine: it is tried again then.
 const SHARES_PART: f64 = 0.8;
+const CORRECTION_TRIES: usize = 4;
 
 #[test]
 fn one_member_of_one_host_that_tells_far_too_much_keeps_no_other_back() {
+    assert!((0..CORRECTION_TRIES).any(|_| corrects()), "never one lane for each in {CORRECTION_TRIES} tries");
+}
+
+/// Whether each member has one lane after a flow each way; else shares were first.
+fn corrects() -> bool {
     let net = Net::bonded(Topology::symmetric(2, 4, Some(EACH)));
     let told = |host: &str, member: u8, mbit: u32| {
         net.ok(host, &format!("member set {BOND} eth{member} --weight {mbit} --weight-fixed off"));
@@ -85,11 +91,15 @@ fn one_member_of_one_host_that_tells_far_too_much_keeps_no_other_back() {
         let had = traffic::reaches(net.host(from), net.host(to), &flow, |o| o.mbit() > FAR_PART * all);
         let n = lanes().count();
         eprintln!("from {from}: {:.1} of {all:.1} Mbit/s over {n} lanes", had.mbit());
-        assert!(n == 4 || had.mbit() > SHARES_PART * all, "{n} lanes, not one for each");
+        if n != 4 {
+            assert!(had.mbit() > SHARES_PART * all, "{n} lanes, not one for each");
+            return false;
+        }
     }
     // Whose word is the user's is believed again.
     net.ok("b", &format!("member set {BOND} eth3 --weight-fixed on"));
     let lanes = || net.lanes("b").into_iter().filter(|lane| lane.peer != "plain hosts" && lane.share_ppm > 0);
     wait_until(SOON, "lanes by what the user says", || lanes().count(), |lanes| *lanes > 4)
         .unwrap_or_else(|e| panic!("{e}"));
+    true
 }
