@@ -249,6 +249,15 @@ fn sum_of(bytes: &[u8]) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
+/// A link begins to pass frames some time after its other end is up: the kernel's work on carriers does it.
+fn wait_until_up(link: &str) {
+    let begun = Instant::now();
+    let state = || Command::new("ip").args(["-o", "link", "show", link]).output().expect("ip runs").stdout;
+    while !String::from_utf8_lossy(&state()).contains("state UP") {
+        assert!(begun.elapsed() < DEADLINE, "'{link}' is not up");
+    }
+}
+
 //= docs/fabric.md#7.9 type=test
 #[test]
 fn connections_that_begin_are_told_what_the_path_takes() {
@@ -256,6 +265,7 @@ fn connections_that_begin_are_told_what_the_path_takes() {
         let rig = Rig::new(hook, v6);
         let far = link(nix::net::if_::if_nametoindex("far0").expect("the other end"));
         ip("link set far0 up");
+        wait_until_up("tap0");
         let sees = socket(
             AddressFamily::Packet,
             SockType::Raw,
