@@ -232,6 +232,7 @@ impl Auth {
                     self.counters.one(Counter::LimitSenders);
                 }
                 self.counters.one(Counter::Proven);
+                self.refused.has_key(frame.probe.host, src);
                 self.challenges.retain(|(_, mac), _| *mac != src);
                 Ok(Judged::WasForUs)
             }

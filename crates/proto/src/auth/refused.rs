@@ -58,6 +58,12 @@ impl RefusedHosts {
         Some(&self.0.entry(name).or_insert((now, host)).1)
     }
 
+    /// That host has proven with a key of ours that it speaks from that MAC: it was refused before it had the key.
+    pub fn has_key(&mut self, host: HostId, mac: MacAddr) {
+        self.0.remove(&Name::Host(host));
+        self.0.remove(&Name::Mac(mac));
+    }
+
     /// Those that were heard lately.
     pub fn list(&self, now: Time) -> impl Iterator<Item = &Unkeyed> {
         self.0.values().filter(move |(heard, _)| is_recent(now, *heard)).map(|(_, host)| host)

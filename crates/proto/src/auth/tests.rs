@@ -411,6 +411,20 @@ fn hosts_without_the_key_are_reported_by_name_unless_they_forge_the_name_of_one_
 }
 
 #[test]
+fn a_host_that_gets_the_key_is_not_reported_any_more() {
+    let (mut one, mut other) =
+        (Node::new(1, 11, Settings::default()), Node::new(2, 22, settings(Mode::Require, &[1])));
+    other.hears(at(0), &one.bare());
+    assert_eq!(other.auth.unkeyed(at(0)).count(), 1);
+    one.auth.set(settings(Mode::Require, &[1]));
+    other.hears(at(1), &one.says(at(1)));
+    assert_eq!(other.auth.unkeyed(at(1)).count(), 1, "nothing is proven yet");
+    settle(at(1), &mut one, &mut other);
+    assert!(other.hears(at(2), &one.says(at(2))));
+    assert_eq!(other.auth.unkeyed(at(2)).count(), 0);
+}
+
+#[test]
 fn hosts_that_were_cloned_from_one_image_are_told_apart_by_their_macs() {
     let (mut one, mut other) = acquainted(Mode::Require);
     let mut clone = Node::new(1, 66, settings(Mode::Require, &[1]));
