@@ -37,6 +37,9 @@
 #define TCP_HEADER_PLAIN 32
 /* RACK waits for a quarter of the flow's least round trip, and for as much more each time that it was wrong (tcp_rack_reo_wnd()). */
 #define RACK_SHARE 4
+/* A duplicate takes such a part off the least round trip of a flow whose TCP waits by itself: that learns of it as well, so some do
+ * no harm, and many say that the least was taken behind a full queue. */
+#define LEAST_RETRACTED 32
 /* Counters of a flow's ACKs are halved when so many were seen, so that they describe the present. */
 #define SHARE_WINDOW 1024
 
@@ -289,12 +292,10 @@ static __always_inline void retract_losses(const struct lb_config *bond, struct 
 	flow->losses -= flow->losses < LOSSES_RETRACTED ? flow->losses : LOSSES_RETRACTED;
 	flow->avoided_us = 0;
 	reinstate_by_duplicate(flow, stripe_of(flow, seq));
-	if (flow->guessed) {
-		/*
-		 * TCP repaired what was not broken: the lanes differ by more than was thought, or its least round trip is less, from
-		 * before this flow was remembered.
-		 */
-		flow->least_us -= flow->least_us / RACK_SHARE;
+	if (is_tolerated(flow)) {
+		flow->least_us -= flow->least_us / LEAST_RETRACTED;
+	} else if (flow->guessed) {
+		/* TCP repaired what was not broken: the lanes differ by more than was thought. */
 		flow->skew_ns = 2 * flow->skew_ns < bond->damp_ns_max ? 2 * flow->skew_ns : bond->damp_ns_max;
 		flow->guessed = 0;
 	}
@@ -322,11 +323,8 @@ static __always_inline enum lb_reason judge_segment(const struct lb_config *bond
 		note_losses(flow, found);
 		return found->by_age ? LB_RX_ACK_OLD : LB_RX_ACK_LOST;
 	}
-	if (found->is_tolerated) {
-		/* A duplicate says that TCP did not wait long enough. */
-		flow->guessed = 1;
+	if (found->is_tolerated)
 		return LB_RX_ACK_TOLERATED;
-	}
 	/* Perhaps no loss, so it is not counted as one. */
 	if (found->must_pass)
 		return LB_RX_ACK_LAST;
