@@ -43,6 +43,8 @@ const FAST_GROWTH_PERCENT: u64 = 150;
 const FIRST_GROWTH_PERCENT: u64 = 300;
 /// A lane that carried less than this part of its rate, in percent, did not show that it can carry more.
 const CARRIED_PERCENT: u64 = 95;
+/// A lane shows it in so many busy rounds one after the other before it is given more: in one alone it was chance.
+const SHOWN_ROUNDS: u32 = 2;
 /// Rates that differ by less from the proportion of the weights are those of the weights, in parts of a thousand; and as long
 /// as rates are in use.
 const SAME_PERMILLE: u64 = 80;
@@ -134,6 +136,8 @@ struct LaneRate {
     measured: bool,
     /// What it had when it was given more, if it was not measured since.
     grown_from: Option<u64>,
+    /// In how many busy rounds, one after the other, it showed that it can carry more.
+    shown: u32,
     /// It is given more in so many rounds at the soonest; and how many these were the last time.
     hold: u32,
     pause: u32,
@@ -421,6 +425,7 @@ impl LaneRate {
             samples: [0; 3],
             measured: false,
             grown_from: None,
+            shown: 0,
             hold: 0,
             pause: 0,
             begun: LaneCount::default(),
@@ -458,6 +463,7 @@ impl LaneRate {
 
     /// Something waited on it for that long.
     fn measure(&mut self, busy_us: u32) {
+        self.shown = 0;
         let bytes = u64::from(self.last.busy_bytes.wrapping_sub(self.begun.busy_bytes));
         let sample = (bytes * 8000 / u64::from(busy_us)).clamp(1, RATE_KBIT_MAX);
         if !self.measured || self.grown_from.is_some() {
@@ -499,7 +505,9 @@ impl LaneRate {
         };
         let rate = self.rate_kbit.unwrap_or(0);
         let least = rate.max(carried);
-        if least > 0 && carried.saturating_mul(100) >= rate.saturating_mul(CARRIED_PERCENT) {
+        let shows = least > 0 && carried.saturating_mul(100) >= rate.saturating_mul(CARRIED_PERCENT);
+        self.shown = if shows { self.shown + 1 } else { 0 };
+        if self.shown >= SHOWN_ROUNDS {
             self.assume(least.saturating_mul(percent).div_ceil(100));
             self.grown_from = self.grown_from.or(Some(least));
         }

@@ -151,6 +151,21 @@ fn a_bottleneck_behind_all_lanes_brings_shares_back_to_what_is_told() {
 }
 
 #[test]
+fn a_lane_is_given_more_when_nothing_waited_on_it_in_two_rounds() {
+    let mut bed = Bed::new(&[100, 100], &[100, 100]);
+    bed.send(5, u64::MAX);
+    bed.real[1] = 101_000;
+    bed.send(1, u64::MAX);
+    bed.real[1] = 100_000;
+    bed.send(1, u64::MAX);
+    bed.real[1] = 150_000;
+    bed.send(1, u64::MAX);
+    assert_eq!(bed.rates.in_use().count(), 0, "each time it was one round");
+    bed.send(1, u64::MAX);
+    assert_eq!(bed.rates.in_use().count(), 1);
+}
+
+#[test]
 fn a_fixed_weight_stays() {
     let mut bed = Bed::new(&[10_000, 10_000], &[100, 20]);
     bed.fixed = true;
