@@ -160,7 +160,7 @@ fn record(
         "again_ms": again.as_secs_f64() * 1e3,
         "lines": after.lines - before.lines,
         "cpu_percent": after.cpu_since(before),
-        "grown_bytes": after.bytes.saturating_sub(before.bytes),
+        "grown_bytes": after.grown_since(before),
         "frames_a_second": flooded.per_second(),
         "refused": flooded.refused,
     });
@@ -218,7 +218,7 @@ fn goals(run: &mut Run<'_>, id: &str, mode: &str, attack: &Attack) {
         ("ms until all lanes were proven again", "again_ms", AGAIN_GOAL_MS),
         ("lines in the logs", "lines", LINES_GOAL),
         ("percent of a core of the busier daemon", "cpu_percent", CPU_GOAL),
-        ("bytes that the daemons grew by", "grown_bytes", GROWTH_GOAL),
+        ("bytes that a daemon grew by", "grown_bytes", GROWTH_GOAL),
     ];
     if !attack.moves_macs {
         goals.push(("datagrams lost between two hosts", "lost", 0.0));

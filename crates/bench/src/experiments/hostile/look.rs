@@ -11,14 +11,14 @@ pub(super) struct Look {
     pub(super) lanes_lost: u64,
     /// Lines of both logs.
     pub(super) lines: u64,
-    /// Memory of both daemons.
-    pub(super) bytes: u64,
+    /// Memory of each daemon.
+    bytes: Vec<u64>,
     work: Vec<ProcessActivity>,
 }
 
 impl Look {
     pub(super) fn at(bed: &Bed) -> Result<Self, Error> {
-        let mut look = Self { lanes_lost: 0, lines: 0, bytes: 0, work: Vec::new() };
+        let mut look = Self { lanes_lost: 0, lines: 0, bytes: Vec::new(), work: Vec::new() };
         for name in VICTIMS {
             let host = bed.host(name)?;
             let stats: Vec<StatsRecord> = host.ask(&format!("stats {BOND}"))?;
@@ -27,7 +27,7 @@ impl Look {
                 counters.filter(|c| c.name == "probe_lane_lost").map(|c| c.frames).sum::<u64>();
             look.lines += std::fs::read_to_string(host.log()).unwrap_or_default().lines().count() as u64;
             let pid = bed.daemon_id(name)?;
-            look.bytes += anonymous_bytes(pid)?;
+            look.bytes.push(anonymous_bytes(pid)?);
             look.work.push(ProcessActivity::of(pid)?);
         }
         Ok(look)
@@ -37,6 +37,11 @@ impl Look {
     pub(super) fn cpu_since(&self, earlier: &Self) -> f64 {
         let all = self.work.iter().zip(&earlier.work).map(|(now, then)| now.since(*then).0);
         all.fold(0.0, f64::max)
+    }
+
+    /// How many bytes of memory the daemon that grew most has grown by since an earlier look.
+    pub(super) fn grown_since(&self, earlier: &Self) -> u64 {
+        self.bytes.iter().zip(&earlier.bytes).map(|(now, then)| now.saturating_sub(*then)).max().unwrap_or(0)
     }
 }
 
