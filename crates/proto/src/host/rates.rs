@@ -6,7 +6,7 @@
 //!
 //! - A lane on which something waited delivers at its rate, so that is measured.
 //! - A lane on which nothing waited while other lanes of the plan were busy, and which carried what it was believed to carry,
-//!   can carry more: it is given more, round by round, until something waits on it.
+//!   can carry more: it is given more, round by round, until something waits on it, or until all lanes carry less than before.
 //! - While nothing waits anywhere nothing is learned: a lane that is merely idle is not slow.
 //! - Rates in the proportion of the weights change nothing, so that traffic over links that report the truth is spread as if nothing
 //!   were measured.
@@ -28,6 +28,10 @@ const BUSY_MAX: u32 = 16;
 const FUTILE_PERCENT: u64 = 115;
 const PAUSE_ROUNDS_MIN: u32 = 8;
 const PAUSE_ROUNDS_MAX: u32 = 256;
+/// What lanes were given is taken back if nothing waits, and all carry such a part of what they did before, in percent. A
+/// lane whose least time was taken behind a queue does not show that something waits on it. Where still less is sent, it is the
+/// sender that sends less.
+const LESS_PERCENT: std::ops::Range<u64> = 25..90;
 /// No lane's share is less than one n-th of the fastest one's: a lane that gets nothing cannot be measured.
 const SHARE_PART_MIN: u64 = 256;
 /// Counters are taken together for so long, so that single stripes do not matter.
@@ -153,6 +157,8 @@ struct PlanRates {
     /// In which something waited; and whether something did on all lanes in the last one.
     busy_rounds: u32,
     all_busy: bool,
+    /// What all lanes carried when one was given more, in kbit/s.
+    carried_before: u64,
     /// With traffic and nothing that waits.
     quiet: Duration,
     /// What the lanes are spread by; none: by the weights.
@@ -272,6 +278,7 @@ impl PlanRates {
             lanes: Vec::new(),
             busy_rounds: 0,
             all_busy: false,
+            carried_before: 0,
             quiet: Duration::ZERO,
             in_use: None,
             usage: Use::default(),
@@ -299,8 +306,12 @@ impl PlanRates {
         let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX).max(1);
         let busiest = self.lanes.iter().map(LaneRate::busy_us).max().unwrap_or(0);
         self.usage = self.usage.next(&self.lanes, elapsed_us, busiest);
+        let carried: u64 = self.lanes.iter().map(|lane| lane.carried(elapsed_us)).sum();
         if u64::from(busiest) * 100 < elapsed_us.saturating_mul(BUSY_PERCENT) {
-            let carried: u64 = self.lanes.iter().map(|lane| lane.carried(elapsed_us)).sum();
+            if LESS_PERCENT.contains(&(carried.saturating_mul(100) / self.carried_before.max(1))) {
+                self.lanes.iter_mut().for_each(LaneRate::take_back);
+                self.carried_before = 0;
+            }
             // One that sends as much as the lanes carry has no queue where its window is just right.
             if carried > 0 && carried < self.sums().0 / 2 {
                 self.quiet += elapsed;
@@ -314,10 +325,11 @@ impl PlanRates {
         self.quiet = Duration::ZERO;
         self.round = Some(Round::Busy(self.ends(elapsed_us)));
         for lane in &mut self.lanes {
-            match lane.busy_us() {
-                0 => lane.grow(elapsed_us),
-                us if us < busiest / BUSY_PART => lane.grow(elapsed_us),
-                us => lane.measure(us),
+            let us = lane.busy_us();
+            if us > 0 && us >= busiest / BUSY_PART {
+                lane.measure(us);
+            } else if lane.grow(elapsed_us) {
+                self.carried_before = carried;
             }
         }
         self.all_busy = self.lanes.iter().all(|lane| lane.busy_us() >= busiest / BUSY_PART);
@@ -472,9 +484,7 @@ impl LaneRate {
         // It had carried nearly as much before it was given more.
         let is_futile = |from: u64| sample.saturating_mul(100) < from.saturating_mul(FUTILE_PERCENT);
         if let Some(from) = self.grown_from.take() {
-            let pause = (self.pause * 2).clamp(PAUSE_ROUNDS_MIN, PAUSE_ROUNDS_MAX);
-            self.pause = if is_futile(from) { pause } else { 0 };
-            self.hold = self.pause;
+            self.pause(is_futile(from));
         }
         // One sample may be wrong; of two in three that agree one counts.
         self.samples.rotate_left(1);
@@ -485,17 +495,33 @@ impl LaneRate {
         self.measured = true;
     }
 
+    /// It was given more, in vain or not.
+    fn pause(&mut self, is_futile: bool) {
+        let longer = (self.pause * 2).clamp(PAUSE_ROUNDS_MIN, PAUSE_ROUNDS_MAX);
+        self.pause = if is_futile { longer } else { 0 };
+        self.hold = self.pause;
+    }
+
+    /// What it was given is taken back.
+    fn take_back(&mut self) {
+        if let Some(from) = self.grown_from.take() {
+            self.assume(from);
+            self.shown = 0;
+            self.pause(true);
+        }
+    }
+
     /// Its rate is this until something else is measured twice.
     fn assume(&mut self, rate: u64) {
         let rate = rate.clamp(1, RATE_KBIT_MAX);
         (self.rate_kbit, self.samples) = (Some(rate), [rate; 3]);
     }
 
-    /// Nothing waited on it, but on others.
-    fn grow(&mut self, elapsed_us: u64) {
+    /// Nothing waited on it, but on others. Whether it is given more.
+    fn grow(&mut self, elapsed_us: u64) -> bool {
         if self.hold > 0 {
             self.hold -= 1;
-            return;
+            return false;
         }
         let carried = self.carried(elapsed_us);
         let percent = match (self.measured, self.grown_from.is_some()) {
@@ -510,7 +536,9 @@ impl LaneRate {
         if self.shown >= SHOWN_ROUNDS {
             self.assume(least.saturating_mul(percent).div_ceil(100));
             self.grown_from = self.grown_from.or(Some(least));
+            return true;
         }
+        false
     }
 }
 
