@@ -49,7 +49,7 @@ pub fn send(bed: &Bed, kind: Kind, from: &str, to: &[&str], datagrams: u64) -> R
         let (host, index) = (bed.host(name)?, interface(bed, name)?);
         ends.push(host.make("listen", || End::new(listener(kind, address(host), index)?))?);
     }
-    let flow = Datagrams::start(ends, Pace { burst: BURST, period: PERIOD, last: datagrams });
+    let flow = Datagrams::start(ends, Pace { last: datagrams, ..Pace::new(BURST, PERIOD) });
     wait_until(SEND_LIMIT, "all datagrams to be sent", || flow.mark()[0], |sent| *sent >= datagrams)?;
     let record = flow.stop()?;
     let refused = record.way(0, 0).count(|_| true).refused;

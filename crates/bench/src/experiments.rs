@@ -6,6 +6,7 @@ mod fabric;
 mod failover;
 mod guest;
 pub(crate) mod hostile;
+mod kinds;
 mod loss;
 mod multicast;
 mod overhead;
@@ -49,7 +50,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub static EXPERIMENTS: [Experiment; 18] = [
+pub static EXPERIMENTS: [Experiment; 19] = [
     Experiment {
         name: "scaling",
         about: "goodput over the number of members, beside one bare link: TCP and UDP, one flow and eight, both ways at once",
@@ -91,6 +92,13 @@ pub static EXPERIMENTS: [Experiment; 18] = [
         paper: "",
         run: policies::run,
         figure: policies::figure,
+    },
+    Experiment {
+        name: "kinds",
+        about: "TCP, TCP in VXLAN, QUIC and media over four links, each flow spread and on one link: goodput, what is lost or taken for lost, order",
+        paper: "",
+        run: kinds::run,
+        figure: kinds::figure,
     },
     Experiment {
         name: "plain",

@@ -4,6 +4,7 @@
 //! served by threads of this process, so that what they see and what is done to the links has one clock.
 
 mod messages;
+mod quic;
 mod rounds;
 mod tcp;
 
@@ -11,6 +12,7 @@ pub use linkbraid_lab::flow::{Count, DatagramRecord, Datagrams, End, Pace, Progr
 pub use messages::{
     BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, TripCount, Trips, answered, ms, us,
 };
+pub use quic::QuicFlow;
 pub use rounds::rounds;
 pub use tcp::{TcpFlow, TcpRecord};
 

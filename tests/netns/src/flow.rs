@@ -1,7 +1,7 @@
 //! A flow of numbered datagrams, to tell what was lost and what came twice.
 
 use crate::{Net, SOON};
-use linkbraid_lab::flow::Datagrams;
+use linkbraid_lab::flow::{Datagrams, Pace};
 use linkbraid_lab::{Host, wait_until};
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl Flow {
     /// When a socket can't be had.
     #[track_caller]
     pub fn between(ends: [(Host<'_>, &str); 2]) -> Self {
-        Self(Datagrams::between(ends, 1, PERIOD).unwrap_or_else(|e| panic!("{e}")))
+        Self(Datagrams::between(ends, Pace::new(1, PERIOD)).unwrap_or_else(|e| panic!("{e}")))
     }
 
     /// Datagrams that came so far.

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 const PORT: u16 = 7777;
 /// Payload bytes of a datagram: its number, who sent it, and as much again as a small datagram has.
 const BYTES: usize = 64;
+/// The same at most.
+const BYTES_MAX: usize = 1472;
 /// Datagrams of a flow leave in bursts, one each such time: a timer for each alone would keep a core busy.
 const BURST: Duration = Duration::from_millis(1);
 /// A sender that is this late, because the machine had no time for it, does not catch up: that would be a flood.
@@ -35,6 +37,15 @@ pub struct Pace {
     pub period: Duration,
     /// Datagrams in all; none are sent after them.
     pub last: u64,
+    /// Payload bytes of each, 64 to 1472.
+    pub bytes: usize,
+}
+
+impl Pace {
+    /// Small datagrams, so many at once, until they are stopped.
+    pub fn new(burst: u64, period: Duration) -> Self {
+        Self { burst, period, last: NUMBERS_MAX, bytes: BYTES }
+    }
 }
 
 /// A socket that receives, and sends to whoever is named: the receiver's place, and an address, if the socket is not connected
@@ -165,21 +176,17 @@ impl Datagrams {
     /// From one host to another, this many a second, a multiple of 1,000.
     pub fn flow(from: Host<'_>, to: Host<'_>, per_second: u32) -> Result<Self, Error> {
         let burst = u64::from(per_second / 1000).max(1);
-        Self::between([(from, from.ipv4()), (to, to.ipv4())], burst, BURST)
+        Self::between([(from, from.ipv4()), (to, to.ipv4())], Pace::new(burst, BURST))
     }
 
-    /// From the first host to the second, under addresses that they have: so many at once, a burst each `period`.
-    pub fn between(
-        [(from, near), (to, far)]: [(Host<'_>, &str); 2],
-        burst: u64,
-        period: Duration,
-    ) -> Result<Self, Error> {
+    /// From the first host to the second, under addresses that they have.
+    pub fn between([(from, near), (to, far)]: [(Host<'_>, &str); 2], pace: Pace) -> Result<Self, Error> {
         let receiver = End::at(to, far, 0)?;
         let address = receiver.socket.local_addr();
         let address = to.make("listen", || address)?;
         let sender = End::at(from, near, 0)?;
         let sender = from.make(&format!("send to {address}"), || sender.to(1, address))?;
-        Ok(Self::start(vec![sender, receiver], Pace { burst, period, last: NUMBERS_MAX }))
+        Ok(Self::start(vec![sender, receiver], pace))
     }
 
     /// From each of these hosts, at these addresses, to each other one: a datagram each `period`.
@@ -193,7 +200,7 @@ impl Datagrams {
             end.to =
                 addresses.iter().copied().map(Some).enumerate().filter(|(other, _)| *other != own).collect();
         }
-        Ok(Self::start(ends, Pace { burst: 1, period, last: NUMBERS_MAX }))
+        Ok(Self::start(ends, Pace::new(1, period)))
     }
 
     /// Starts to send.
@@ -277,7 +284,7 @@ impl Datagrams {
 
 impl Shared {
     fn send(&self, own: usize, socket: &UdpSocket, to: &[(usize, Option<SocketAddr>)], over: &AtomicBool) {
-        let mut payload = [0x5a; BYTES];
+        let mut payload = vec![0x5a; self.pace.bytes.clamp(BYTES, BYTES_MAX)];
         payload[8..16].copy_from_slice(&(own as u64).to_be_bytes());
         let (mut due, mut first) = (self.zero, 0);
         while !to.is_empty() && first < self.pace.last && !over.load(Ordering::Acquire) {
@@ -322,7 +329,7 @@ impl Shared {
 
     /// Receives until it is over and nothing is left; the socket's time-out is how soon that is seen.
     fn receive(&self, own: usize, socket: &UdpSocket, over: &AtomicBool) {
-        let mut payload = [0; BYTES];
+        let mut payload = [0; BYTES_MAX];
         loop {
             let was_over = over.load(Ordering::Acquire);
             let length = match socket.recv(&mut payload) {
@@ -335,7 +342,7 @@ impl Shared {
             let (number, from) = (word(0), usize::try_from(word(8)).unwrap_or(usize::MAX));
             let begun = self.begun.get(from).map_or(0, |begun| begun.load(Ordering::Acquire));
             // What nobody has sent is none of ours.
-            if length == BYTES && number < begun {
+            if length == self.pace.bytes.clamp(BYTES, BYTES_MAX) && number < begun {
                 let now = self.zero.elapsed();
                 let mut heard = lock(&self.heard[own]);
                 heard.progress.add(now, 1);
@@ -450,6 +457,15 @@ impl<'a> Way<'a> {
     /// When the first datagram came that left at this time or later.
     pub fn first(self, left_from: Duration) -> Option<Duration> {
         self.all().filter(|(_, left, _)| *left >= left_from).filter_map(|(.., came)| came.at).min()
+    }
+
+    /// By how much the later ones were slower than the fastest one, of those that left inside a time (RFC 5481, packet delay variation).
+    pub fn variations(self, window: Range<Duration>) -> Vec<Duration> {
+        let inside = self.all().filter(|(_, left, _)| window.contains(left));
+        let delays: Vec<_> =
+            inside.filter_map(|(_, left, came)| Some(came.at?.saturating_sub(left))).collect();
+        let least = delays.iter().min().copied().unwrap_or_default();
+        delays.into_iter().map(|delay| delay - least).collect()
     }
 
     /// The longest time between two bursts of the sender: a gap at the receiver that is no longer is the sender's.

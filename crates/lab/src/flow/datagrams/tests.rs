@@ -69,3 +69,12 @@ fn an_old_datagram_is_one_that_left_before_and_came_after() {
     assert_eq!(record.straddling([0, 1], MS(15), MS(100)), 0);
     assert_eq!(record.way(0, 1).first(MS(5)), Some(MS(11)));
 }
+
+#[test]
+fn delays_vary_from_that_of_the_fastest_one() {
+    let mut record = record(4, [0, 1, 3]);
+    record.heard[1].from[0].all[1].at = Some(MS(15));
+    let way = record.way(0, 1);
+    assert_eq!(way.variations(MS(0)..MS(40)), [MS(0), MS(4), MS(0)], "what is lost has no delay");
+    assert_eq!(way.variations(MS(10)..MS(20)), [MS(0)]);
+}
