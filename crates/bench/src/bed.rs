@@ -141,6 +141,11 @@ impl Bed {
         Ok(())
     }
 
+    /// Has both bonds follow a policy, and then the default again: what is [around](crate::planned::Planned::around) a case.
+    pub fn following(policy: Policy) -> impl Fn(&Self, bool) -> Result<(), Error> {
+        move |bed, on| bed.set_policy(if on { policy } else { Policy::default() })
+    }
+
     /// Waits until every bonded host has an entry with all live members of every other, and all hosts reach the first.
     pub fn meet(&self) -> Result<(), Error> {
         self.meet_within(SETTLE_LIMIT)

@@ -86,6 +86,16 @@ impl<'lab> Host<'lab> {
         tool::run(command.args(words))
     }
 
+    /// The longest buffer that TCP builds for an interface, in bytes, with room for headers (`gso_max_size`).
+    pub fn gso_max_size(&self, interface: &str) -> Result<u64, Error> {
+        let line = format!("ip -d -j link show {interface}");
+        let links: Result<serde_json::Value, _> = serde_json::from_str(&self.sh(&line)?);
+        let size = links.ok().and_then(|links| links[0]["gso_max_size"].as_u64());
+        size.ok_or_else(|| {
+            Error::new(format!("host {}", self.name()), format!("'{line}' failed"), "it has no gso_max_size")
+        })
+    }
+
     /// Runs `work` inside; see [`Netns::run`].
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
         self.netns().run(work)

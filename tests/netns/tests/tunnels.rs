@@ -32,12 +32,6 @@ fn add(host: Host<'_>, other: Host<'_>, i: usize) -> String {
     address
 }
 
-/// The longest buffer that TCP builds for an interface, in bytes.
-fn stripe_bytes(host: Host<'_>, interface: &str) -> String {
-    let said = host.sh(&format!("ip -d link show {interface}")).expect("shows");
-    said.split_once("gso_max_size ").expect("has one").1.split(' ').next().expect("a number").to_owned()
-}
-
 /// Reports that damping dropped or changed so far.
 fn damped(net: &Net) -> u64 {
     ["rx_ack_damped", "rx_ack_masked"].map(|counter| net.counter("a", counter)).iter().sum()
@@ -53,8 +47,9 @@ fn tcp_in_vxlan_is_damped() {
         a.wait_ping(&address, SOON).unwrap_or_else(|e| panic!("{name}: {e}"));
         let flow = traffic::tcp().to(&address);
         // TCP's buffers for it are as long as the bond's own.
-        let length = stripe_bytes(a, BOND);
-        wait_until(SOON, &format!("{name}: {length}"), || stripe_bytes(a, name), |seen| *seen == length)
+        let length = |interface| a.gso_max_size(interface).unwrap_or_else(|e| panic!("{e}"));
+        let own = length(BOND);
+        wait_until(SOON, &format!("{name}: {own}"), || length(name), |seen| *seen == own)
             .unwrap_or_else(|e| panic!("{e}"));
         net.ok("a", &format!("bond set {BOND} --damping off"));
         let (before, without) = (damped(&net), iperf::run(a, b, &flow).expect("the flow runs"));

@@ -46,9 +46,10 @@ impl Beds {
     /// Has something done where a flow is to travel.
     fn on<T>(&self, policy: Option<Policy>, act: impl FnOnce(&Bed) -> Result<T, Error>) -> Result<T, Error> {
         let Some(policy) = policy else { return act(&self.single) };
-        self.bond.set_policy(policy)?;
+        let follow = Bed::following(policy);
+        follow(&self.bond, true)?;
         let done = act(&self.bond);
-        self.bond.set_policy(Policy::default())?;
+        follow(&self.bond, false)?;
         done
     }
 }
@@ -96,13 +97,13 @@ fn tunnel(beds: &mut Beds) -> Result<String, Error> {
             }
         }
         for host in [bed.host("a")?, bed.host("b")?] {
-            let length = |interface: &str| {
-                host.sh(&format!("ip -d link show {interface}")).map(|said| gso_bytes(&said))
-            };
             wait_for(TUNNEL_LIMIT, &format!("'{TUNNEL}' to have buffers as long as '{below}'"), || {
-                let [own, wanted] = [TUNNEL, below].map(length);
-                let (own, wanted) = (own.map_err(|e| e.to_string())?, wanted.map_err(|e| e.to_string())?);
-                if own == wanted { Ok(()) } else { Err(format!("{own:?} and {wanted:?}")) }
+                let lengths = (host.gso_max_size(TUNNEL), host.gso_max_size(below));
+                if matches!(&lengths, (Ok(own), Ok(wanted)) if own == wanted) {
+                    Ok(())
+                } else {
+                    Err(format!("{lengths:?}"))
+                }
             })?;
         }
         bed.host("a")?.wait_ping(&address(1), TUNNEL_LIMIT)?;
@@ -110,18 +111,10 @@ fn tunnel(beds: &mut Beds) -> Result<String, Error> {
     Ok(address(1))
 }
 
-/// The longest buffer of an interface, from what `ip -d link show` says of it.
-fn gso_bytes(said: &str) -> Option<u32> {
-    said.split_once("gso_max_size ")?.1.split(' ').next()?.parse().ok()
-}
-
 fn tcp(run: &mut Run<'_>, beds: &Beds, kind: &str, traffic: &Traffic) -> Result<(), Error> {
     let base = case_id(kind, "single");
-    let chosen = |policy: Policy| {
-        move |bed: &Bed, on: bool| bed.set_policy(if on { policy } else { Policy::default() })
-    };
     let choices: Vec<_> = WAYS.iter().filter_map(|(way, policy)| Some((*way, (*policy)?))).collect();
-    let around: Vec<_> = choices.iter().map(|(_, policy)| chosen(*policy)).collect();
+    let around: Vec<_> = choices.iter().map(|(_, policy)| Bed::following(*policy)).collect();
     let mut cases = vec![Planned::new(&base, &beds.single, traffic.clone())];
     cases.extend(choices.iter().zip(&around).map(|((way, policy), around)| Planned {
         around: Some(around),
@@ -217,9 +210,9 @@ fn media(run: &mut Run<'_>, beds: &Beds, media: &Media) -> Result<(), Error> {
 }
 
 pub(super) fn figure(report: &Report) -> Figure {
-    let ccs = CCS.iter().map(|(word, _)| *word);
-    let kinds: Vec<String> =
-        ccs.flat_map(|word| ["tcp", "vxlan", "quic"].map(|kind| format!("{kind}-{word}"))).collect();
+    let named = |kinds: &[&str]| -> Vec<String> {
+        CCS.iter().flat_map(|(word, _)| kinds.iter().map(move |kind| format!("{kind}-{word}"))).collect()
+    };
     let panel = |metric: &'static str, title: &str, unit: &str, kinds: &[String]| {
         let mut panel = Panel::groups(kinds.iter().map(|kind| (kind.clone(), kind.clone())));
         for (way, _) in WAYS {
@@ -231,13 +224,10 @@ pub(super) fn figure(report: &Report) -> Figure {
     Figure {
         title: "kinds: traffic that is not bare TCP".into(),
         panels: vec![
-            panel("mbit", "Goodput of one flow", "Mbit/s", &kinds),
-            panel("again_per_10k", "Segments sent again", "of 10,000", &kinds),
-            panel("lost_per_10k", "Packets of QUIC taken for lost", "of 10,000", &kinds),
+            panel("mbit", "Goodput of one flow", "Mbit/s", &named(&["tcp", "vxlan", "quic"])),
+            panel("again_per_10k", "Segments sent again", "of 10,000", &named(&["tcp", "vxlan"])),
+            panel("lost_per_10k", "Packets of QUIC taken for lost", "of 10,000", &named(&["quic"])),
             panel("variation_p99_us", "99th percentile of delay variation", "us", &media),
         ],
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -32,7 +32,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         for (_, flows) in LOADS {
             let base = case_id(word, flows, "single");
             let traffic = || run.tcp(cc).flows(flows);
-            let choices: Vec<_> = policies().map(|policy| (policy, chosen(policy))).collect();
+            let choices: Vec<_> = policies().map(|policy| (policy, Bed::following(policy))).collect();
             let mut cases = vec![Planned::new(&base, &single, traffic())];
             cases.extend(choices.iter().map(|(policy, around)| Planned {
                 around: Some(around),
@@ -54,11 +54,6 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Has both bonds follow a policy, and then the default again.
-fn chosen(policy: Policy) -> impl Fn(&Bed, bool) -> Result<(), Error> {
-    move |bed, on| bed.set_policy(if on { policy } else { Policy::default() })
 }
 
 pub(super) fn figure(report: &Report) -> Figure {

@@ -204,7 +204,8 @@ impl Datagrams {
     }
 
     /// Starts to send.
-    pub fn start(ends: Vec<End>, pace: Pace) -> Self {
+    pub fn start(ends: Vec<End>, mut pace: Pace) -> Self {
+        pace.bytes = pace.bytes.clamp(BYTES, BYTES_MAX);
         let zero = Instant::now();
         let heard = || Heard { progress: Progress::default(), from: vec![Arrivals::default(); ends.len()] };
         let shared = Arc::new(Shared {
@@ -284,7 +285,7 @@ impl Datagrams {
 
 impl Shared {
     fn send(&self, own: usize, socket: &UdpSocket, to: &[(usize, Option<SocketAddr>)], over: &AtomicBool) {
-        let mut payload = vec![0x5a; self.pace.bytes.clamp(BYTES, BYTES_MAX)];
+        let mut payload = vec![0x5a; self.pace.bytes];
         payload[8..16].copy_from_slice(&(own as u64).to_be_bytes());
         let (mut due, mut first) = (self.zero, 0);
         while !to.is_empty() && first < self.pace.last && !over.load(Ordering::Acquire) {
@@ -342,7 +343,7 @@ impl Shared {
             let (number, from) = (word(0), usize::try_from(word(8)).unwrap_or(usize::MAX));
             let begun = self.begun.get(from).map_or(0, |begun| begun.load(Ordering::Acquire));
             // What nobody has sent is none of ours.
-            if length == self.pace.bytes.clamp(BYTES, BYTES_MAX) && number < begun {
+            if length == self.pace.bytes && number < begun {
                 let now = self.zero.elapsed();
                 let mut heard = lock(&self.heard[own]);
                 heard.progress.add(now, 1);
