@@ -64,14 +64,15 @@ impl Inspector {
         }
     }
 
-    /// The peers with the next higher and the next lower host ids in turn, as a ring: each host is watched by some others.
+    /// The peers with the next higher and the next lower host ids in turn, as a ring: each host is watched by some others. One that
+    /// never answered has no place: a stranger who invents hosts would take all.
     fn nearest(&self) -> BTreeSet<PeerKey> {
         let own = PeerKey::Host(self.host_id);
-        let after = self.peers.range(own..).chain(self.peers.range(..own));
-        let before = self.peers.range(..own).rev().chain(self.peers.range(own..).rev());
-        let both = after.zip(before).flat_map(|(after, before)| [after, before]);
+        let counts = |(_, peer): &(&PeerKey, &Peer)| peer.plain.is_none() && peer.answers;
+        let after = self.peers.range(own..).chain(self.peers.range(..own)).filter(counts);
+        let before = self.peers.range(..own).rev().chain(self.peers.range(own..).rev()).filter(counts);
         let (mut nearest, mut lanes) = (BTreeSet::new(), 0);
-        for (key, peer) in both.filter(|(_, peer)| peer.plain.is_none()) {
+        for (key, peer) in after.zip(before).flat_map(|(after, before)| [after, before]) {
             if nearest.len() >= limits::IDLE_PEERS_MIN && lanes >= limits::IDLE_LANES {
                 break;
             }

@@ -189,6 +189,20 @@ fn a_peer_with_a_lane_that_fails_stays_probed_until_it_works() {
 
 //= docs/arp-plus.md#11.21 type=test
 #[test]
+fn who_never_answered_takes_nobodys_place_among_the_nearest() {
+    let mut crowd = Crowd::new();
+    crowd.dead.extend((0..MEMBERS).flat_map(|index| [mac(18, index), mac(19, index), mac(21, index)]));
+    crowd.pass(Duration::from_secs(20));
+    let probed: Vec<PeerKey> = crowd.probed().into_iter().map(|(peer, _)| peer).collect();
+    assert_eq!(
+        probed,
+        [17, 18, 19, 21, 22].map(key),
+        "those that are heard and silent, and the nearest two of the others"
+    );
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
 fn a_peer_that_is_not_probed_is_answered_and_nothing_else_follows() {
     let mut crowd = Crowd::idle();
     crowd.replies.clear();
