@@ -37,6 +37,8 @@ const JOIN_LIMIT: Duration = Duration::from_secs(10);
 /// How long all may take to be as before.
 const AGAIN_LIMIT: Duration = Duration::from_secs(20);
 
+/// Lanes to the joining host as a plain host, which end anyway.
+const PLAIN_LANES_GOAL: f64 = (VICTIMS.len() * LINKS) as f64;
 /// In how many milliseconds a true host is to be in, whatever is sent.
 const JOIN_GOAL_MS: f64 = 2000.0;
 /// In how many milliseconds after it all lanes are to be proven.
@@ -155,6 +157,7 @@ fn record(
         "gateway_lost": lost(&flows[2]),
         "sent": flows.iter().map(|flow| flow.way(0, 1).count(|_| true).sent).sum::<u64>(),
         "lanes_lost": after.lanes_lost - before.lanes_lost,
+        "plain_lanes_lost": after.plain_lanes_lost - before.plain_lanes_lost,
         "entered": entered,
         "join_ms": join_ms,
         "again_ms": again.as_secs_f64() * 1e3,
@@ -214,6 +217,7 @@ fn goals(run: &mut Run<'_>, id: &str, mode: &str, attack: &Attack) {
     }
     let mut goals = vec![
         ("lanes lost", "lanes_lost", 0.0),
+        ("lanes to plain hosts lost", "plain_lanes_lost", PLAIN_LANES_GOAL),
         ("ms until a third host was in", "join_ms", JOIN_GOAL_MS),
         ("ms until all lanes were proven again", "again_ms", AGAIN_GOAL_MS),
         ("lines in the logs", "lines", LINES_GOAL),

@@ -42,6 +42,7 @@ counters! {
     TxLong = 33, "tx_long", "PROBEs sent that were as long as the MTU allows";
     RxLong = 34, "rx_long", "answers to such PROBEs: the lane carries frames of full length";
     RxUnprobed = 35, "rx_unprobed", "probes of peers that are not probed because nothing is sent to them: PROBEs are answered";
+    PlainLaneLost = 36, "plain_lane_lost", "of the lanes given up, those to plain hosts";
 }
 
 /// All counters with their values, and one for each reason why a frame was refused.

@@ -299,6 +299,9 @@ impl Inspector {
             (_, LaneState::Suspect) => self.out.counters.one(Counter::LaneSuspect),
             (LaneState::Up | LaneState::Suspect, LaneState::Down) => {
                 self.out.counters.one(Counter::LaneLost);
+                if self.peers.get(&id.peer).is_some_and(|peer| peer.plain.is_some()) {
+                    self.out.counters.one(Counter::PlainLaneLost);
+                }
             }
             _ => {}
         }

@@ -7,8 +7,10 @@ use linkbraid_api::{Error, LaneRecord, StatsRecord};
 
 #[derive(Debug)]
 pub(super) struct Look {
-    /// Of both victims.
+    /// Lanes of both victims to peers.
     pub(super) lanes_lost: u64,
+    /// And to plain hosts.
+    pub(super) plain_lanes_lost: u64,
     /// Lines of both logs.
     pub(super) lines: u64,
     /// Memory of each daemon.
@@ -18,13 +20,18 @@ pub(super) struct Look {
 
 impl Look {
     pub(super) fn at(bed: &Bed) -> Result<Self, Error> {
-        let mut look = Self { lanes_lost: 0, lines: 0, bytes: Vec::new(), work: Vec::new() };
+        let mut look =
+            Self { lanes_lost: 0, plain_lanes_lost: 0, lines: 0, bytes: Vec::new(), work: Vec::new() };
         for name in VICTIMS {
             let host = bed.host(name)?;
             let stats: Vec<StatsRecord> = host.ask(&format!("stats {BOND}"))?;
-            let counters = stats.iter().flat_map(|stats| &stats.counters);
-            look.lanes_lost +=
-                counters.filter(|c| c.name == "probe_lane_lost").map(|c| c.frames).sum::<u64>();
+            let count = |name: &str| -> u64 {
+                let counters = stats.iter().flat_map(|stats| &stats.counters);
+                counters.filter(|counter| counter.name == name).map(|counter| counter.frames).sum()
+            };
+            let plain = count("probe_plain_lane_lost");
+            look.plain_lanes_lost += plain;
+            look.lanes_lost += count("probe_lane_lost") - plain;
             look.lines += std::fs::read_to_string(host.log()).unwrap_or_default().lines().count() as u64;
             let pid = bed.daemon_id(name)?;
             look.bytes.push(anonymous_bytes(pid)?);

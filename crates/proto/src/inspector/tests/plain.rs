@@ -198,6 +198,14 @@ fn nothing_is_judged_before_the_first_answer_and_then_all_is_tested() {
     assert_eq!(bench.inspector.member_sound(1), Verdict::Unknown);
 }
 
+#[test]
+fn lost_lanes_to_plain_hosts_are_counted_apart() {
+    let mut bench = bench();
+    bench.until(|bench| pass(bench, millis(1), &[0, 1]), |bench| verdicts(bench) == [Verdict::Alive; 2]);
+    bench.until(|bench| pass(bench, millis(1), &[0]), |bench| verdicts(bench)[1] == Verdict::Failed);
+    assert_eq!([Counter::LaneLost, Counter::PlainLaneLost].map(|counter| bench.count(counter)), [1, 1]);
+}
+
 //= docs/arp-plus.md#12.1 type=test
 #[test]
 fn few_are_probed_and_those_left_out_are_forgotten() {
