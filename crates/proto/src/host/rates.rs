@@ -31,7 +31,7 @@ const PAUSE_ROUNDS_MAX: u32 = 256;
 /// What lanes were given is taken back if nothing waits, and all carry such a part of what they did before, in percent. A
 /// lane whose least time was taken behind a queue does not show that something waits on it. Where still less is sent, it is the
 /// sender that sends less.
-const LESS_PERCENT: std::ops::Range<u64> = 25..90;
+const LESS_PERCENT: std::ops::Range<u64> = 25..100;
 /// No lane's share is less than one n-th of the fastest one's: a lane that gets nothing cannot be measured.
 const SHARE_PART_MIN: u64 = 256;
 /// Counters are taken together for so long, so that single stripes do not matter.
@@ -40,11 +40,11 @@ const ROUND: Duration = Duration::from_millis(200);
 const BUSY_PERCENT: u64 = 30;
 /// Its lanes on which something waited for at least one n-th of the time of the busiest one are measured.
 const BUSY_PART: u32 = 4;
-/// What a lane that can carry more is given the next time, in percent of what it had: for the first time since it was measured, in
-/// the rounds after that, and if it was never measured.
-const GROWTH_PERCENT: u64 = 125;
-const FAST_GROWTH_PERCENT: u64 = 150;
-const FIRST_GROWTH_PERCENT: u64 = 300;
+/// What a lane that can carry more is given the next time, in percent of what it had: at first so little that it costs little where
+/// it was chance; then, if still nothing waits on it; and the same if it was never measured.
+const TRY_PERCENT: u64 = 106;
+const GROWTH_PERCENT: u64 = 150;
+const UNKNOWN_GROWTH_PERCENT: u64 = 300;
 /// A lane that carried less than this part of its rate, in percent, did not show that it can carry more.
 const CARRIED_PERCENT: u64 = 95;
 /// A lane shows it in so many busy rounds one after the other before it is given more: in one alone it was chance.
@@ -405,7 +405,10 @@ impl PlanRates {
         }
         let limit = if self.in_use.is_some() { SAME_AGAIN_PERMILLE } else { SAME_PERMILLE };
         let told = |lane: &LaneRate| in_proportion(lane.weight_kbit, rates, weights);
-        let same = |lane: &LaneRate| lane.rate().is_none_or(|rate| permille_apart(rate, told(lane)) <= limit);
+        let same = |lane: &LaneRate| {
+            let is_near = |rate| permille_apart(rate, told(lane)) <= limit;
+            (lane.fixed || lane.grown_from.is_none()) && lane.rate().is_none_or(is_near)
+        };
         if self.lanes.iter().all(same) {
             return None;
         }
@@ -524,10 +527,10 @@ impl LaneRate {
             return false;
         }
         let carried = self.carried(elapsed_us);
-        let percent = match (self.measured, self.grown_from.is_some()) {
-            (true, false) => GROWTH_PERCENT,
-            (true, true) => FAST_GROWTH_PERCENT,
-            (false, _) => FIRST_GROWTH_PERCENT,
+        let percent = match (self.grown_from, self.measured) {
+            (None, _) => TRY_PERCENT,
+            (Some(_), true) => GROWTH_PERCENT,
+            (Some(_), false) => UNKNOWN_GROWTH_PERCENT,
         };
         let rate = self.rate_kbit.unwrap_or(0);
         let least = rate.max(carried);
