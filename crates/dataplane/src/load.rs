@@ -30,7 +30,7 @@ pub(crate) fn holder() -> Option<OwnedFd> {
 /// The map of striped flows, which is as large as the machine allows.
 const FLOWS: &str = "lb_flows";
 /// It takes this part of the machine's memory.
-const FLOWS_MEMORY_SHARE: u64 = 2048;
+const FLOWS_MEMORY_SHARE: u64 = 1024;
 /// More flows than that are not striped at once.
 const FLOWS_MAX: u64 = 16_384;
 /// So many free entries each processor keeps for itself, and as many that it is about to give back (`bpf_lru_list.c` of the kernel).
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn large_machines_remember_more_flows_and_small_ones_enough() {
         const GIB: u64 = 1 << 30;
-        let room = |memory, processors: usize| flows_of(memory, processors, 2200) - 256 * processors as u32;
+        let room = |memory, processors: usize| flows_of(memory, processors, 4300) - 256 * processors as u32;
         assert_eq!(room(0, 1), LB_FLOWS_MIN);
         assert_eq!(room(4 * GIB, 4), LB_FLOWS_MIN);
         assert!((4000..8000).contains(&room(24 * GIB, 2)), "{}", room(24 * GIB, 2));

@@ -11,7 +11,8 @@
  *    nothing else, it is dropped.
  *
  * A flow whose round trip is long against the skew needs none of this (is_tolerated()): RACK's quarter is longer, and TCP
- * that hears of arrivals late takes the lanes' difference for a queue. All its ACKs pass as they are.
+ * that hears of arrivals late takes the lanes' difference for a queue. All its ACKs pass as they are,
+ * and most without a look at more than what they report at first (is_plain_progress()).
  *
  * Always passed on: SYN, FIN, RST, data, changed windows, ECN echoes, DSACK blocks (RFC 2883), an eighth of a
  * flow's ACKs, all ACKs of flows without SACK and of flows that were not striped. An ACK after which no other one is
@@ -40,6 +41,10 @@
 /* A duplicate takes such a part off the least round trip of a flow whose TCP waits by itself: that learns of it as well, so some do
  * no harm, and many say that the least was taken behind a full queue. */
 #define LEAST_RETRACTED 32
+/* All stripes of a flow whose TCP waits by itself are looked at once in so much time, us: there are many where a round trip is long. */
+#define TOLERATED_LOOK_US 2000
+/* In lb_flow.hole_lane: nobody has looked yet. */
+#define UNSEEN_LANE (LB_NO_LANE - 1)
 /* Counters of a flow's ACKs are halved when so many were seen, so that they describe the present. */
 #define SHARE_WINDOW 1024
 
@@ -57,8 +62,8 @@ struct judgement {
 	__u32 hole_lane;  /* the lane of the lowest hole, if it is covered */
 	__u32 plan;       /* the generation of the plan in force */
 	__u64 silent;     /* for each of its lanes, four bits: the number of old stripes of which nothing has arrived */
-	__u8 n;           /* stripes in flight, at most LB_STRIPES_MAX */
-	__u8 missing;     /* those of them of which not all has arrived */
+	__u16 n;          /* stripes in flight, at most LB_STRIPES_MAX */
+	__u16 missing;    /* those of them of which not all has arrived */
 	__u8 is_limited;
 	__u8 is_covered;  /* the stripe of the lowest hole is still remembered */
 	__u8 is_stuck;    /* no ACK came for a while */
@@ -170,15 +175,15 @@ static __always_inline __u64 reordering_window(const struct lb_config *bond, con
 }
 
 /* A hole opens, if none is open. */
-static __always_inline int begin_hole(struct lb_flow *flow, __u32 ack, __u64 now)
+static __always_inline void begin_hole(struct lb_flow *flow, __u32 ack, __u64 now)
 {
 	if (flow->hole_since_ns)
-		return 0;
+		return;
 	flow->hole_since_ns = now;
 	flow->hole = ack;
+	flow->hole_lane = UNSEEN_LANE;
 	flow->reported = 0;
 	flow->resent = 0;
-	return 1;
 }
 
 /*
@@ -401,12 +406,27 @@ static __always_inline void count_seen(struct lb_flow *flow)
 	}
 }
 
+/*
+ * TCP waits by itself, all stripes were looked at lately, and the ACK reports no duplicate, but that the oldest stripe or those in
+ * `newest` have arrived: it passes as it is. The lane of a hole that opens is found at the next look, if the hole is there for so long.
+ */
+static __always_inline int is_plain_progress(struct lb_flow *flow, const struct tcp_view *view, const struct sack_view *sack,
+					     __u64 now, struct stripe_range *newest)
+{
+	if (now_us(now) - flow->looked_us >= TOLERATED_LOOK_US || !is_tolerated(flow) || is_dsack(view, sack) ||
+	    flow->head - flow->tail > LB_STRIPES_MAX)
+		return 0;
+	mark_newest(flow, sack, newest);
+	return newest->n || !before(view->ack, flow->stripes[flow->tail & (LB_STRIPES_MAX - 1)].end);
+}
+
 /* Decides about one segment that acknowledges a striped flow, and edits it. Returns 0 where damping has no opinion. */
 GLOBAL int damp(struct __sk_buff *skb)
 {
 	const struct lb_config *bond = the_bond();
 	const struct lb_plan *plan;
 	struct lb_progress *progress;
+	struct stripe_range newest = {};
 	struct judgement found;
 	struct sack_view sack;
 	struct tcp_view view;
@@ -431,14 +451,22 @@ GLOBAL int damp(struct __sk_buff *skb)
 		end_hole(bond, flow, witness_of(&view.flow), now);
 	if (!read_sack(skb, &view, &sack)) {
 		note_ack(flow, &view, now);
-		note_deliveries(flow, view.ack, 0);
+		note_deliveries(flow, view.ack, 0, 0, 0);
 		return 0;
 	}
 	/* Data beyond the stripes: another rule, another plan, and that has one lane. */
 	if (before(flow->next, sack.right[0]))
 		return 0;
-	is_new = begin_hole(flow, view.ack, now);
+	begin_hole(flow, view.ack, now);
 	count_seen(flow);
+	if (is_plain_progress(flow, &view, &sack, now, &newest)) {
+		note_ack(flow, &view, now);
+		note_deliveries(flow, view.ack, 0, newest.from, newest.n);
+		pass_blocks(skb, flow, &view, &sack, all_blocks(&sack));
+		return LB_RX_ACK_TOLERATED;
+	}
+	flow->looked_us = now_us(now);
+	is_new = flow->hole_lane == UNSEEN_LANE;
 	judge_stripes(bond, plan, progress, flow, view.ack, &sack, now, is_new, &found);
 	if (is_new)
 		flow->hole_lane = found.is_covered ? found.hole_lane : LB_NO_LANE;
@@ -447,7 +475,7 @@ GLOBAL int damp(struct __sk_buff *skb)
 	blocks = loss_blocks(&sack, &found);
 	reason = judge_segment(bond, flow, &view, &sack, &found, blocks, is_new);
 	note_ack(flow, &view, now);
-	note_deliveries(flow, view.ack, found.sacked);
+	note_deliveries(flow, view.ack, found.sacked, 0, 0);
 	if (reason == LB_RX_ACK_DAMPED)
 		return reason;
 	if (reason == LB_RX_ACK_DSACK)

@@ -73,9 +73,9 @@ struct delivery_walk {
 	struct lb_progress *progress;
 	struct lb_flow *flow;
 	__u32 ack;
-	__u8 from;
-	__u8 n;
-	__u8 sacked;
+	__u32 from;
+	__u32 n;
+	__u32 sacked;
 };
 
 static long step_delivery(__u32 i, struct delivery_walk *walk)
@@ -95,8 +95,80 @@ static long step_delivery(__u32 i, struct delivery_walk *walk)
 	return 0;
 }
 
-/* Takes the deliveries that an ACK reports by its number and, if `sacked`, by its SACK blocks. */
-GLOBAL int note_deliveries(struct lb_flow *flow, __u32 ack, __u32 sacked)
+/* LB_STRIPES_MAX is that power of two. */
+#define STRIPES_BITS 8
+_Static_assert(LB_STRIPES_MAX == 1 << STRIPES_BITS, "a search has as many steps");
+
+/* Stripes that follow each other: a place among those that are remembered, and their number. */
+struct stripe_range {
+	__u32 from;
+	__u32 n;
+};
+
+/* A walk back over stripes in flight. */
+struct newest_walk {
+	struct lb_flow *flow;
+	struct stripe_range *found;
+	__u32 left;
+	__u32 right;
+	__u32 at;
+	__u32 n;
+};
+
+static long step_newest(__u32 i, struct newest_walk *walk)
+{
+	__u32 at = walk->at - i;
+	struct lb_stripe *stripe = &walk->flow->stripes[at & (LB_STRIPES_MAX - 1)];
+	__u32 last = stripe->end - 1;
+
+	if (i >= walk->n || before(last, walk->left) || stripe->sent_us & STRIPE_ARRIVED)
+		return 1;
+	/* Of the first one a part may be missing. */
+	if (before(last, walk->right)) {
+		stripe->sent_us |= STRIPE_ARRIVED;
+		walk->found->from = at;
+		walk->found->n++;
+	}
+	return 0;
+}
+
+/* A step towards the last stripe that starts before the end of the block. */
+static long step_search(__u32 i, struct newest_walk *walk)
+{
+	__u32 further = walk->n + (LB_STRIPES_MAX / 2 >> (i & 31));
+
+	if (further < walk->flow->head - walk->flow->tail &&
+	    before(walk->flow->stripes[(walk->at + further) & (LB_STRIPES_MAX - 1)].start, walk->right))
+		walk->n = further;
+	return 0;
+}
+
+/*
+ * Finds the stripes that the first SACK block, which is of what arrived last (RFC 2018), reports at its end and that were not known to
+ * have arrived; marks them. That costs less than to look at all that is in flight, and finds nothing where a gap in the
+ * midst was filled.
+ */
+GLOBAL int mark_newest(struct lb_flow *flow, const struct sack_view *sack, struct stripe_range *found)
+{
+	struct newest_walk walk = { .flow = flow, .found = found };
+
+	if (!flow || !sack || !found || flow->head == flow->tail)
+		return 0;
+	walk.left = sack->left[0];
+	walk.right = sack->right[0];
+	walk.at = flow->tail;
+	/* They are in the order of their numbers. */
+	bpf_loop(STRIPES_BITS, step_search, &walk, 0);
+	walk.at += walk.n++;
+	bpf_loop(LB_STRIPES_MAX, step_newest, &walk, 0);
+	return 0;
+}
+
+/*
+ * Takes the deliveries that an ACK reports by its number and, if `sacked`, by its SACK blocks; else of `n` stripes from `newest` on
+ * (mark_newest()).
+ */
+GLOBAL int note_deliveries(struct lb_flow *flow, __u32 ack, __u32 sacked, __u32 newest, __u32 n)
 {
 	struct delivery_walk walk = { .flow = flow, .ack = ack, .sacked = sacked };
 	__u32 from = flow ? flow->plan : 0;
@@ -107,9 +179,15 @@ GLOBAL int note_deliveries(struct lb_flow *flow, __u32 ack, __u32 sacked)
 		return 0;
 	if (flow->head - flow->tail > LB_STRIPES_MAX)
 		flow->tail = flow->head - LB_STRIPES_MAX;
-	walk.from = flow->tail & (LB_STRIPES_MAX - 1);
+	walk.from = flow->tail;
 	walk.n = flow->head - flow->tail;
 	bpf_loop(LB_STRIPES_MAX, step_delivery, &walk, 0);
+	if (n) {
+		walk.from = newest;
+		walk.n = n;
+		walk.sacked = 1;
+		bpf_loop(LB_STRIPES_MAX, step_delivery, &walk, 0);
+	}
 	/* Sequence numbers wrap. */
 	from = flow->tail == flow->head ? ack : flow->stripes[flow->tail & (LB_STRIPES_MAX - 1)].start;
 	if (before(flow->resent_to, from))

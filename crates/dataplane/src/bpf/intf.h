@@ -44,7 +44,7 @@
 /* Striped TCP flows whose stripes are remembered; the least recently used one makes room. The loader makes it more on large machines. */
 #define LB_FLOWS_MIN 2048
 /* Stripes remembered of a flow; a power of two. */
-#define LB_STRIPES_MAX 128
+#define LB_STRIPES_MAX 256
 /* Classes, with number 0, the default class: all traffic that no rule matches. */
 #define LB_CLASSES_MAX 8
 /* Rules of one bond. */
@@ -500,6 +500,8 @@ struct lb_flow {
 	__u32 avoided_us;
 	/* The least time from a stripe's departure to the ACK that reported it, us; 0: not known. Less where TCP's own seems to be less. */
 	__u32 least_us;
+	/* When all stripes in flight were last looked at, us. */
+	__u32 looked_us;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 

@@ -247,15 +247,15 @@ fn sequence_numbers_wrap() {
 fn with_more_in_flight_than_is_remembered_only_age_tells() {
     undisturbed(|| {
         let mut rig = Rig::new(2);
-        for i in 0..200 {
+        for i in 0..400 {
             // A byte is missing after each, so that none is longer than a buffer.
             rig.sends(&Tcp::data(at(i), STRIPE as usize - 1).frame(peer(0), own(0)));
         }
-        let tcp = Tcp::ack(at(0), &[block(1, 199)]);
+        let tcp = Tcp::ack(at(0), &[block(1, 399)]);
         assert_eq!(ack(&rig, &tcp), ("rx_ack_masked", Some(vec![])));
         assert_eq!(ack(&rig, &tcp), ("rx_ack_damped", None));
         rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
-        assert_eq!(ack(&rig, &tcp).1, Some(vec![block(1, 199)]));
+        assert_eq!(ack(&rig, &tcp).1, Some(vec![block(1, 399)]));
     });
 }
 

@@ -67,6 +67,33 @@ fn what_sack_blocks_say_counts_once() {
     });
 }
 
+/// A flow whose TCP waits by itself: what a block newly reports at its end is looked at, and all else only sometimes.
+#[test]
+fn what_arrived_last_counts_at_once_over_a_long_round_trip() {
+    undisturbed(|| {
+        let rig = sent(2, 12);
+        pass(Duration::from_millis(25));
+        for n in [0, 2] {
+            ack(&rig, &Tcp::ack(at(n), &[]));
+        }
+        // What comes after these has waited.
+        pass(Duration::from_millis(4));
+        ack(&rig, &Tcp::ack(at(5), &[]));
+        assert_eq!(bytes(&rig), [0, 0]);
+        let counted = |blocks: &[(u32, u32)]| {
+            ack(&rig, &Tcp::ack(at(5), blocks));
+            bytes(&rig)
+        };
+        // The first ACK with SACK: all is looked at.
+        assert_eq!(counted(&[block(6, 7)]), [STRIPE, 0]);
+        assert_eq!(ack(&rig, &Tcp::ack(at(5), &[block(6, 8)])).0, "rx_ack_tolerated");
+        assert_eq!(counted(&[block(6, 8)]), [STRIPE, STRIPE], "once");
+        assert_eq!(counted(&[(at(6), at(8) + STRIPE / 2)]), [STRIPE, STRIPE], "half of one");
+        assert_eq!(counted(&[block(9, 11), block(6, 8)]), [2 * STRIPE, 2 * STRIPE], "two at once");
+        assert_eq!(counted(&[block(6, 11)]), [3 * STRIPE, 2 * STRIPE], "a gap in the midst");
+    });
+}
+
 #[test]
 fn what_was_sent_again_says_nothing() {
     undisturbed(|| {
@@ -136,7 +163,8 @@ fn a_flow_with_much_in_flight_has_longer_stripes() {
             .map(|i| rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0))).source())
             .collect();
         let stripes = |lanes: &[[u8; 6]]| lanes.chunk_by(|one, other| one == other).count();
-        assert_eq!(stripes(&lanes[..8]), 8);
+        // What a long round trip has in flight is remembered while stripes are short: long ones wait for each other at the sender.
+        assert_eq!(stripes(&lanes[..180]), 180);
         let last = stripes(&lanes[200..]);
         assert!(last <= 200 / 2, "{last} stripes of 200 buffers");
         let first = lanes.iter().filter(|source| **source == own(0)).count();
@@ -156,6 +184,24 @@ fn however_much_is_in_flight_both_lanes_are_used() {
                 .count();
             assert!((400..=600).contains(&by_first), "{by_first} of 1000 in block {block}");
         }
+    });
+}
+
+#[test]
+fn lanes_are_measured_when_more_is_in_flight_than_is_remembered() {
+    undisturbed(|| {
+        let rig = sent(2, 2);
+        ack(&rig, &Tcp::ack(at(0), &[]));
+        ack(&rig, &Tcp::ack(at(2), &[]));
+        assert_eq!(bytes(&rig), [0, 0]);
+        for i in 2..2000 {
+            rig.sends(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0)));
+        }
+        // One that comes long after the last one says nothing.
+        ack(&rig, &Tcp::ack(at(2), &[]));
+        pass(Duration::from_millis(8));
+        ack(&rig, &Tcp::ack(at(2000), &[]));
+        assert!(bytes(&rig).iter().all(|bytes| *bytes > STRIPE), "{:?}", bytes(&rig));
     });
 }
 
