@@ -11,8 +11,8 @@
  *    nothing else, it is dropped.
  *
  * A flow whose round trip is long against the skew needs none of this (is_tolerated()): RACK's quarter is longer, and TCP
- * that hears of arrivals late takes the lanes' difference for a queue. All its ACKs pass as they are,
- * and most without a look at more than what they report at first (is_plain_progress()).
+ * that hears of arrivals late takes the lanes' difference for a queue. All its ACKs pass as they are.
+ * For most of them only those stripes are looked at that they newly report (is_plain_progress()).
  *
  * Always passed on: SYN, FIN, RST, data, changed windows, ECN echoes, DSACK blocks (RFC 2883), an eighth of a
  * flow's ACKs, all ACKs of flows without SACK and of flows that were not striped. An ACK after which no other one is
@@ -407,8 +407,9 @@ static __always_inline void count_seen(struct lb_flow *flow)
 }
 
 /*
- * TCP waits by itself, all stripes were looked at lately, and the ACK reports no duplicate, but that the oldest stripe or those in
- * `newest` have arrived: it passes as it is. The lane of a hole that opens is found at the next look, if the hole is there for so long.
+ * Whether the ACK passes as it is without a look at all stripes. TCP waits by itself, all stripes were looked at lately, and the ACK
+ * reports no duplicate. It does report that the oldest stripe has arrived, or others that become `newest`. The lane of a hole that
+ * opens is found at the next look, if the hole is still there.
  */
 static __always_inline int is_plain_progress(struct lb_flow *flow, const struct tcp_view *view, const struct sack_view *sack,
 					     __u64 now, struct stripe_range *newest)
