@@ -5,6 +5,9 @@
 //! it likes, or never: loss, delay, reordering and duplication without bound. Timers may run out at any time; epochs of later
 //! starts are lower, so nothing can rest on their order. What is bounded is how often nodes crash or stop, how often a live
 //! peer is presumed failed, and how many frames a start sends to a peer.
+//!
+//! So whoever repeats and holds back what he hears is in it, with keys and without. With keys he can do no more: what he makes up is refused
+//! before it comes to this machine (`sim_session`). Without keys somebody who hears nothing makes up messages in one of the models.
 
 #[path = "model_session/settle.rs"]
 mod settle;
@@ -58,6 +61,7 @@ fn two_nodes(fast_path: bool) {
             frames: if fast_path { 0 } else { 2 },
             streams: 1,
             fast_path,
+            forger: false,
         };
         let name = format!(
             "two nodes, fast path {fast_path}, {ends} end, {expiries} are presumed failed, {asks} ask"
@@ -81,6 +85,31 @@ fn two_nodes_with_a_fast_path_that_crash_stop_and_doubt_each_other() {
     two_nodes(true);
 }
 
+//= docs/fabric.md#4.4 type=test
+//= docs/fabric.md#6.6 type=test
+#[test]
+fn two_nodes_without_keys_in_whose_names_somebody_speaks_who_sees_nothing() {
+    for (ends, expiries) in [(1, 0), (0, 1)] {
+        let [without, with] = [false, true].map(|forger| {
+            let fabric = Fabric {
+                numbers: 2,
+                twins: false,
+                ends,
+                enders: 2,
+                stops: true,
+                expiries,
+                asks: 0,
+                frames: 1,
+                streams: 1,
+                fast_path: false,
+                forger,
+            };
+            explore(&format!("forger {forger}, {ends} end, {expiries} are presumed failed"), fabric)
+        });
+        assert_eq!(without, with, "he gets them into no state that they would not be in without him");
+    }
+}
+
 //= docs/fabric.md#6.3 type=test
 //= docs/fabric.md#6.6 type=test
 #[test]
@@ -96,6 +125,7 @@ fn three_nodes_that_connect_in_any_order() {
         frames: 1,
         streams: 2,
         fast_path: false,
+        forger: false,
     };
     assert!(explore("three nodes", fabric) > 100);
 }
@@ -114,6 +144,7 @@ fn two_live_nodes_with_one_number_beside_another() {
         frames: 1,
         streams: 2,
         fast_path: false,
+        forger: false,
     };
     assert!(explore("twins", fabric) > 100);
 }
@@ -132,6 +163,7 @@ fn one_of_three_nodes_crashes() {
         frames: 1,
         streams: 2,
         fast_path: false,
+        forger: false,
     };
     // Each pair is a course of its own, so there are more states than two nodes have, cubed: deep courses are followed first, and as many as
     // fit into some seconds.

@@ -19,7 +19,17 @@ fn together(seed: u64, weather: Weather, nodes: u16) -> World {
 
 /// A life of 12 nodes in bad weather: each step one of them starts, stops, crashes, or crashes and starts again.
 fn troubled_life(seed: u64) -> World {
+    troubled(World::new(seed, BAD, Settings::new(12, 9000)))
+}
+
+/// The same with somebody on the network who forges and repeats, where nodes have a key.
+fn attacked_life(seed: u64) -> World {
     let mut world = World::new(seed, BAD, Settings::new(12, 9000));
+    world.protect();
+    troubled(world)
+}
+
+fn troubled(mut world: World) -> World {
     (0..12).step_by(2).for_each(|number| _ = world.start(number));
     for _ in 0..60 {
         let number = world.random(12) as u16;
@@ -58,6 +68,30 @@ fn who_lives_connects_after_any_life_in_bad_weather() {
         }
     }
     println!("the slowest needed {slowest:?} while one message in five was lost");
+}
+
+/// So long at most does a node that died live by what somebody repeats of it (5.11).
+const LIVES_BY_SIGNS: Duration = millis(12_000);
+
+//= docs/fabric.md#8.3 type=test
+#[test]
+fn with_keys_who_lives_connects_while_somebody_forges_and_repeats() {
+    let mut slowest = Duration::ZERO;
+    for seed in 0..24 {
+        let mut world = attacked_life(seed);
+        slowest = slowest.max(world.run_until_true(LIVES_BY_SIGNS));
+        world.network.weather.loss = 0;
+        world.run(millis(600));
+        // What he held back may bring a dead one up once more.
+        slowest = slowest.max(world.run_until_true(LIVES_BY_SIGNS));
+        assert!(world.taken > 1000, "seed {seed}: frames flow");
+        let count =
+            |counter| world.live.values().map(|node| node.session.counters().get(counter)).sum::<u64>();
+        assert_eq!(count(Counter::Duplicates), 0, "seed {seed}: nobody is there twice");
+        let refused = count(Counter::AuthBadCode) + count(Counter::AuthMissing);
+        assert!(refused > 20, "seed {seed}: {refused} refused of {}", world.hostile.map_or(0, |he| he.sent));
+    }
+    println!("the slowest needed {slowest:?} while somebody forged and repeated");
 }
 
 #[test]

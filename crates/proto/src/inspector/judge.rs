@@ -250,6 +250,11 @@ impl Inspector {
         let held_for = lane.last_proof.unwrap_or(lane.since);
         (lane.state, lane.reason, lane.since) = (new, reason, now);
         lane.doubted = false;
+        if old == LaneState::Up {
+            // If somebody made both ends believe numbers that will never come, neither would answer the other one.
+            //= docs/arp-plus.md#11.5
+            lane.peer_seen = None;
+        }
         peer.live = peer.live + usize::from(new.is_live()) - usize::from(old.is_live());
         let took = match new {
             LaneState::Up if old == LaneState::Suspect => Duration::ZERO,

@@ -246,12 +246,15 @@ impl Inspector {
             return;
         }
         let Some(lane) = self.lane_mut(id) else { return };
-        let repeated = probe.nonce == lane.peer_nonce;
-        let (new, ours) = (!repeated && lane.is_new(probe.epoch, probe.number), lane.is_ours(probe.echo));
+        let (repeated, ours) = (probe.nonce == lane.peer_nonce, lane.is_ours(probe.echo));
+        let redeemed = lane.redeem(now, probe.echo);
+        // A nonce comes back once, so that is no earlier frame, whatever its number and whatever somebody said before in the peer's name.
+        //= docs/arp-plus.md#11.5
+        let new = !repeated && (redeemed.is_some() || lane.is_new(probe.epoch, probe.number));
         // An answer leaves at once, so what it takes is the way; a PROBE comes when it is due.
         let latest = lane.detection(&timing);
         let latest = if asked { latest } else { latest.max(limits::ANSWER_MAX) };
-        let away = lane.redeem(now, probe.echo).filter(|away| *away <= latest);
+        let away = redeemed.filter(|away| *away <= latest);
         if new {
             // What is sent back; whoever did not say this does not take it for proof.
             lane.peer_nonce = probe.nonce;

@@ -73,6 +73,7 @@ impl World {
             self.live[place].ends[at].proven = false;
             self.drive(fabric.twins, place, at, LinkInput::Resend);
         }
+        self.network.extend(fabric.forged());
         let mut delivered = 0;
         while let Some(message) = self.network.pop_first() {
             delivered += 1;

@@ -4,7 +4,7 @@ use linkbraid_proto::session::{
     Gate, Verdict, Window,
     link::{Effect, Known, Link, LinkInput, Own},
 };
-use linkbraid_wire::fabric::{Control, Header, Offer, Tag};
+use linkbraid_wire::fabric::{Control, ControlKind, Header, Offer, RefuseReason, Tag};
 use stateright::{Model, Property};
 use std::{
     collections::BTreeSet,
@@ -37,7 +37,13 @@ pub struct Fabric {
     pub streams: u16,
     /// Whether nodes take frames over the fast path, too.
     pub fast_path: bool,
+    /// Whether somebody who sees nothing sends whatever he likes in everybody's name.
+    pub forger: bool,
 }
+
+/// The start in whose name a forger speaks: he knows those of no node, and no cookie.
+const FORGED_EPOCH: u64 = 7;
+const GUESSED: u64 = 8;
 
 /// UDP port of the fast path.
 const PORT: u16 = 4789;
@@ -140,16 +146,32 @@ pub enum Step {
     Deliver(usize, usize, Message),
 }
 
+impl Fabric {
+    fn offer(&self) -> Offer {
+        Offer { nodes: self.numbers, mtu: 1500, interval_us: 100_000, multiplier: 4, queues: 1, features: 0 }
+    }
+
+    /// What a forger says: every kind of message from every node to every other one, with offers that fit and such that do not.
+    pub fn forged(&self) -> Vec<Message> {
+        let pairs = (0..self.numbers).flat_map(|from| (0..self.numbers).map(move |to| (from, to)));
+        let pairs = pairs.filter(|(from, to)| self.forger && from != to);
+        let forge = |(from, to)| {
+            ControlKind::ALL.into_iter().flat_map(move |kind| {
+                [self.offer(), Offer { mtu: 1400, ..self.offer() }].map(|offer| {
+                    let reason = (kind == ControlKind::Refuse).then_some(RefuseReason::Taken);
+                    let (cookie, echo) = (GUESSED, if kind == ControlKind::Hello { 0 } else { GUESSED });
+                    let control = Control { kind, reason, offer, cookie, number: 1, echo, fast_path: None };
+                    Message::Control { from: (from, FORGED_EPOCH), to: (to, 0), control }
+                })
+            })
+        };
+        pairs.flat_map(forge).collect()
+    }
+}
+
 impl Node {
     fn new(fabric: &Fabric, number: u16, epoch: u64) -> Node {
-        let offer = Offer {
-            nodes: fabric.numbers,
-            mtu: 1500,
-            interval_us: 100_000,
-            multiplier: 4,
-            queues: 1,
-            features: 0,
-        };
+        let offer = fabric.offer();
         let end = |peer| {
             let mut cookies = 0;
             let link = Link::new(&mut || draw(epoch, peer, &mut cookies));
@@ -300,6 +322,7 @@ impl World {
         // do no harm is what is to be shown.
         let live: Vec<u64> = self.live.iter().map(|node| node.own.epoch).collect();
         self.network.retain(|message| match message {
+            Message::Control { from, .. } if from.1 == FORGED_EPOCH => true,
             Message::Control { from, to, .. } => live.contains(&if to.1 == 0 { from.1 } else { to.1 }),
             Message::Data(_) | Message::FastPath { .. } => true,
         });
@@ -341,7 +364,7 @@ impl Model for Fabric {
     fn init_states(&self) -> Vec<World> {
         let mut world = World {
             live: Vec::new(),
-            network: BTreeSet::new(),
+            network: self.forged().into_iter().collect(),
             delivered: BTreeSet::new(),
             starts: vec![0; usize::from(self.numbers)],
             ends: self.ends,

@@ -5,7 +5,7 @@ use super::{
     network::millis,
     world::{Setup, World},
 };
-use linkbraid_proto::arp_plus::Conflict;
+use linkbraid_proto::{arp_plus::Conflict, auth::Mode};
 
 /// The original, its copy, and the host that talks to both.
 const HOSTS: [usize; 3] = [0, 1, 2];
@@ -24,7 +24,12 @@ fn told(world: &World, host: usize) -> Vec<String> {
 fn of_two_hosts_with_one_id_both_are_reached_and_all_are_told() {
     for seed in 0..40 {
         let hosts = vec![(vec![0; 4], None); HOSTS.len()];
-        let setup = Setup { hosts, plain: Vec::new(), guests: Vec::new(), keys: seed % 2 == 0 };
+        let setup = Setup {
+            hosts,
+            plain: Vec::new(),
+            guests: Vec::new(),
+            hostile: (seed % 2 == 0).then_some(Mode::Require),
+        };
         let mut world = World::new(seed, &setup);
         world.run(millis(4000));
         world.check_known().expect("nothing has failed");

@@ -48,7 +48,7 @@ fn of_heartbeats_no_two_in_a_row_are_lost_while_members_fail_silently() {
     for seed in 0..40 {
         let hosts = vec![(vec![0; usize::from(MEMBERS)], None); 2];
         let mut world =
-            World::new(seed, &Setup { hosts, plain: Vec::new(), guests: Vec::new(), keys: false });
+            World::new(seed, &Setup { hosts, plain: Vec::new(), guests: Vec::new(), hostile: None });
         world.carried = Some(BTreeMap::new());
         assert_eq!(
             longest_silence(&mut world, Duration::from_secs(12)),
@@ -75,7 +75,7 @@ fn of_heartbeats_no_two_in_a_row_are_lost_while_members_fail_silently() {
 fn lanes_of_a_class_are_probed_at_the_full_rate_though_nothing_is_sent() {
     let class = Some(OwnClass { slots: BTreeSet::from([1]), lends: false });
     let setup =
-        Setup { hosts: vec![(vec![0, 0], class); 2], plain: Vec::new(), guests: Vec::new(), keys: false };
+        Setup { hosts: vec![(vec![0, 0], class); 2], plain: Vec::new(), guests: Vec::new(), hostile: None };
     let mut world = World::new(7, &setup);
     world.carried = Some(BTreeMap::new());
     world.run(Duration::from_secs(12));

@@ -1,10 +1,13 @@
-//! Somebody on the switches who has no key: he hears all that daemons say, repeats it later, and sends what he changed.
+//! Somebody on the switches who has no key, whether the hosts have one or not: he hears all that daemons say, repeats it later, and sends what he changed.
 //!
 //! He sends to the ports of hosts, and switches learn nothing from it: those that bind MACs to ports prevent that.
 
 use super::{Due, Frame, Port, World};
 use crate::network::millis;
-use linkbraid_proto::{Time, auth, auth::Counter};
+use linkbraid_proto::{
+    Time, auth,
+    auth::{Counter, Mode},
+};
 use std::{collections::VecDeque, rc::Rc, sync::Arc, time::Duration};
 
 /// What he remembers.
@@ -26,13 +29,16 @@ struct Recorded {
 pub struct Hostile {
     /// His own random numbers: those of the world are the same without him.
     seed: u64,
+    /// What the hosts ask of each other.
+    auth: Mode,
     recorded: VecDeque<Recorded>,
     sent: u64,
+    silent: bool,
 }
 
 impl Hostile {
-    pub const fn new(seed: u64) -> Hostile {
-        Hostile { seed: !seed, recorded: VecDeque::new(), sent: 0 }
+    pub const fn new(seed: u64, auth: Mode) -> Hostile {
+        Hostile { seed: !seed, auth, recorded: VecDeque::new(), sent: 0, silent: false }
     }
 
     const fn random(&mut self, limit: u64) -> u64 {
@@ -52,7 +58,7 @@ impl Hostile {
             // As it was, here or elsewhere.
             0..4 => return Some((if is_late { elsewhere } else { recorded.switch }, bytes)),
             // Without its code: what hosts without keys would say.
-            4 => bytes.truncate(bytes.len() - linkbraid_wire::AUTH_TLV_LEN),
+            4 if self.auth == Mode::Require => bytes.truncate(bytes.len() - linkbraid_wire::AUTH_TLV_LEN),
             // Another kind, such as CLEAR.
             5 => bytes[17] ^= value % 7 + 1,
             // From another member, or another epoch, or any other change.
@@ -69,12 +75,12 @@ impl Hostile {
 impl World {
     /// The settings of all hosts.
     pub(super) fn auth(&self) -> auth::Settings {
-        if self.hostile.is_none() {
+        if self.hostile.as_ref().is_none_or(|hostile| hostile.auth == Mode::Off) {
             return auth::Settings::default();
         }
         let key = auth::Key::new(1, [42; auth::SECRET_LEN].into());
         let ring = auth::Ring::new(vec![key], 1).expect("a ring");
-        auth::Settings { mode: auth::Mode::Require, ring: Arc::new(ring) }
+        auth::Settings { mode: Mode::Require, ring: Arc::new(ring) }
     }
 
     /// He hears what passes a switch.
@@ -95,7 +101,7 @@ impl World {
     /// He sends a frame to all hosts on a switch.
     pub(super) fn attack(&mut self) {
         let (now, switches) = (self.now(), self.cables.values().max().map_or(1, |most| most + 1));
-        let Some(hostile) = &mut self.hostile else { return };
+        let Some(hostile) = self.hostile.as_mut().filter(|hostile| !hostile.silent) else { return };
         let pause = millis(hostile.random(PAUSE_MS));
         if let Some((switch, bytes)) = hostile.choose(now, switches) {
             hostile.sent += 1;
@@ -107,6 +113,16 @@ impl World {
             }
         }
         self.network.after(pause, Due::Attack);
+    }
+
+    /// Whether what a host is told may be his.
+    pub(super) fn may_be_forged(&self) -> bool {
+        self.hostile.as_ref().is_some_and(|hostile| hostile.auth == Mode::Off) && !self.settled
+    }
+
+    /// He falls silent for good.
+    pub fn silence(&mut self) {
+        self.hostile.iter_mut().for_each(|hostile| hostile.silent = true);
     }
 
     /// How many frames he has sent, and how many frames the daemons that run refused.

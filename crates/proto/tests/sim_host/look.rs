@@ -79,7 +79,9 @@ impl World {
             let proven: BTreeSet<LaneId> = proven.map(|lane| lane.lane).collect();
             let exist = self.lanes_of(host);
             if proven != exist {
-                return Err(format!("{host} has proven {proven:?} of {exist:?}"));
+                let missing: Vec<_> = exist.difference(&proven).map(ToString::to_string).collect();
+                let invented: Vec<_> = proven.difference(&exist).map(ToString::to_string).collect();
+                return Err(format!("{host} has not proven {missing:?}, and has proven {invented:?}"));
             }
             if let Some(lane) = daemon.inspector().short_lanes().next() {
                 return Err(format!("{host} takes {lane} for short"));

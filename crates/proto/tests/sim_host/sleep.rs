@@ -13,7 +13,7 @@ const WHOLE: Duration = millis(2000);
 
 fn pair(seed: u64) -> World {
     let hosts = vec![(vec![0; usize::from(MEMBERS)], None); 2];
-    let mut world = World::new(seed, &Setup { hosts, plain: Vec::new(), guests: Vec::new(), keys: false });
+    let mut world = World::new(seed, &Setup { hosts, plain: Vec::new(), guests: Vec::new(), hostile: None });
     world.run(millis(4000));
     world.check_known().expect("nothing has failed");
     world

@@ -18,7 +18,7 @@ use super::{
 use accept::{Excuse, Intake};
 use daemons::member;
 pub use daemons::{OwnClass, URGENT};
-use linkbraid_proto::{Time, host::*};
+use linkbraid_proto::{Time, auth::Mode, host::*};
 use linkbraid_wire::{HostId, MacAddr, is_arp, is_ipv6, is_probe};
 use plain::PlainNeighbour;
 use std::{
@@ -36,8 +36,9 @@ pub struct Setup {
     pub plain: Vec<u8>,
     /// The host with a daemon that each guest is behind.
     pub guests: Vec<usize>,
-    /// Whether all have one key, and somebody on the switches forges and repeats what daemons say.
-    pub keys: bool,
+    /// Somebody on the switches forges and repeats what daemons say, and whether they have a key and require it (`Require`), or none
+    /// (`Off`).
+    pub hostile: Option<Mode>,
 }
 
 /// A port: host and slot.
@@ -126,7 +127,7 @@ pub struct World {
     pub twice: BTreeMap<Excuse, u64>,
     /// How many frames of guests came back to their hosts.
     pub returned: u64,
-    /// Who is on the switches where hosts have a key.
+    /// Who is on the switches beside them.
     hostile: Option<hostile::Hostile>,
 }
 
@@ -168,7 +169,7 @@ impl World {
             settled: false,
             twice: BTreeMap::new(),
             returned: 0,
-            hostile: setup.keys.then(|| hostile::Hostile::new(seed)),
+            hostile: setup.hostile.map(|auth| hostile::Hostile::new(seed, auth)),
         };
         for (host, (switches, class)) in setup.hosts.iter().enumerate() {
             let slots = 0..switches.len() as u8;
@@ -196,7 +197,7 @@ impl World {
             let pause = world.random(100 / hosts as u64);
             world.run(millis(pause));
         }
-        if setup.keys {
+        if setup.hostile.is_some() {
             world.network.after(LOOK, Due::Attack);
         }
         world

@@ -1,11 +1,15 @@
 //! Nodes of a fabric over a network that loses, delays, reorders and duplicates, on a fake clock. One seed, one course of
 //! events. Frames flow over every link that is up, and each one that is delivered is checked.
 
+mod hostile;
+
 use super::network::{Network, Weather, millis};
-use linkbraid_proto::{Time, session::*};
+use hostile::Hostile;
+use linkbraid_proto::{Time, auth, session::*};
 use linkbraid_wire::fabric::Header;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    rc::Rc,
     time::Duration,
 };
 
@@ -29,7 +33,7 @@ pub struct Node {
     past: BTreeMap<u16, Vec<u64>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Due {
     /// A timer of a start.
     Wake(u64),
@@ -38,12 +42,14 @@ pub enum Due {
     Control {
         from: u16,
         to: u16,
-        bytes: ControlBytes,
+        bytes: Rc<[u8]>,
     },
     Frame {
         to: u16,
         header: Header,
     },
+    /// Somebody who has no key sends something.
+    Attack,
 }
 
 pub struct World {
@@ -51,6 +57,9 @@ pub struct World {
     /// Live starts by epoch.
     pub live: BTreeMap<u64, Node>,
     pub settings: Settings,
+    /// The keys of nodes that start from now on.
+    auth: auth::Settings,
+    pub hostile: Option<Hostile>,
     /// Pairs (from, to) between which nothing passes.
     pub cut: BTreeSet<(u16, u16)>,
     /// Control messages sent, frames sent and delivered.
@@ -66,6 +75,8 @@ impl World {
             network: Network::new(seed, weather),
             live: BTreeMap::new(),
             settings,
+            auth: auth::Settings::default(),
+            hostile: None,
             cut: BTreeSet::new(),
             said: 0,
             sent: 0,
@@ -90,7 +101,8 @@ impl World {
         let config = Config { node: number, epoch, settings: self.settings };
         let seed = self.random(u64::MAX);
         let secret = Secret::new(u128::from(epoch ^ seed).to_be_bytes());
-        let session = Session::new(config, epoch ^ seed, secret).expect("good settings");
+        let mut session = Session::new(config, epoch ^ seed, secret).expect("good settings");
+        session.set_auth(self.network.now, self.auth.clone());
         let node = Node {
             number,
             session,
@@ -159,7 +171,8 @@ impl World {
             }
         }
         let wake = node.session.poll_timeout();
-        assert!(wake.is_none_or(|at| at > now), "what is due is done");
+        // A message may come at the very time of a timer, which runs out next.
+        assert!(wake.is_none_or(|at| at > now) || wake == node.wake, "what is due is done");
         if wake != node.wake {
             node.wake = wake;
             if let Some(at) = wake {
@@ -168,6 +181,8 @@ impl World {
         }
         for (to, bytes) in out {
             self.said += 1;
+            let bytes: Rc<[u8]> = bytes[..].into();
+            self.record(from, to, &bytes);
             self.carry(from, to, Due::Control { from, to, bytes });
         }
     }
@@ -233,6 +248,7 @@ impl World {
                     }
                 }
                 Due::Frames(epoch) => self.frames(epoch),
+                Due::Attack => self.attack(),
                 Due::Control { from, to, bytes } => {
                     for epoch in self.of(to) {
                         self.input(epoch, Input::Message { node: from, bytes: &bytes });

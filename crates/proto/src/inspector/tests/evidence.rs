@@ -233,6 +233,37 @@ fn frames_that_are_no_proof_change_nothing() {
     assert_eq!(bench.count(Counter::RxOld), old);
 }
 
+/// Whether a PROBE of the peer without proof is answered.
+fn is_answered(bench: &mut Bench) -> bool {
+    let ask = Probe { kind: ProbeKind::Probe, ..bench.reply(0) };
+    let seen = bench.sent.len();
+    bench.hear(0, 0, &ask);
+    bench.sent[seen..].iter().any(|(_, frame)| frame.probe.echo == ask.nonce)
+}
+
+//= docs/arp-plus.md#11.5 type=test
+#[test]
+fn who_hears_a_nonce_and_makes_up_a_number_stops_no_lane_for_good() {
+    let forged = || {
+        let (mut bench, nonce) = unanswered();
+        let number = bench.number + (1 << 30);
+        let made_up = Probe { number, nonce: 77, ..bench.reply(nonce) };
+        bench.hear(0, 0, &made_up);
+        assert!(!is_answered(&mut bench), "its number is earlier than that of the latest proof");
+        bench
+    };
+    // The next proof is the peer's, and the number that counts is its number.
+    let mut bench = forged();
+    let proofs = bench.lane(0, 0).proofs;
+    bench.answers.push((0, 0));
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.lane(0, 0).proofs > proofs);
+    assert!(is_answered(&mut bench));
+    // If the peer waits for an answer as well, nothing proves the lane any more: once it is lost, no number is compared.
+    let mut bench = forged();
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.verdict(0, 0) == Verdict::Failed);
+    assert!(is_answered(&mut bench));
+}
+
 //= docs/arp-plus.md#6.8 type=test
 #[test]
 fn a_peer_is_asked_and_its_answer_told_if_it_was_proven_lately() {
