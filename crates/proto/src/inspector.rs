@@ -107,7 +107,8 @@ struct Peer {
     answers: bool,
     /// The answer to a PROBE that left then or later is to be told.
     told_from: Option<Time>,
-    lanes: BTreeMap<(u8, u8), lane::Lane>,
+    /// Each by itself: a node of the map has room for eleven, and most hosts that somebody makes up have one.
+    lanes: BTreeMap<(u8, u8), Box<lane::Lane>>,
     /// How many of them are live.
     live: usize,
     /// It was silent as a whole: what fails of its lanes until then is no failure of theirs.
@@ -258,7 +259,7 @@ impl Inspector {
         match lane.state {
             LaneState::Cut => Verdict::Failed,
             //= docs/arp-plus.md#11.12
-            LaneState::Up if lane.doubted && peer.lanes.values().any(lane::Lane::is_trusted) => {
+            LaneState::Up if lane.doubted && peer.lanes.values().any(|lane| lane.is_trusted()) => {
                 Verdict::Failed
             }
             LaneState::Up if Inspector::is_left_out_as_short(peer, lane) => Verdict::Failed,
@@ -291,7 +292,7 @@ impl Inspector {
     }
 
     fn lane_mut(&mut self, id: LaneId) -> Option<&mut lane::Lane> {
-        self.peers.get_mut(&id.peer)?.lanes.get_mut(&(id.slot, id.index))
+        self.peers.get_mut(&id.peer)?.lanes.get_mut(&(id.slot, id.index)).map(AsMut::as_mut)
     }
 
     /// Puts the lane's next deadline on the agenda in place of the former one.

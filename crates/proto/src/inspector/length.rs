@@ -177,7 +177,7 @@ impl Inspector {
     /// Whether a lane is left out because it is short and another one of its peer is not.
     pub(super) fn is_left_out_as_short(peer: &super::Peer, lane: &Lane) -> bool {
         //= docs/arp-plus.md#11.18
-        lane.length.carries == Some(false) && peer.lanes.values().any(Lane::carries_long)
+        lane.length.carries == Some(false) && peer.lanes.values().any(|lane| lane.carries_long())
     }
 
     /// Lanes that answer probes, but none as long as the MTU allows.

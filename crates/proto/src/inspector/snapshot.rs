@@ -113,7 +113,7 @@ impl Inspector {
         }
         let lanes = || {
             let peers = self.peers.values();
-            peers.flat_map(|peer| &peer.lanes).filter(|((own, _), _)| *own == slot).map(|(_, lane)| lane)
+            peers.flat_map(|peer| &peer.lanes).filter(|((own, _), _)| *own == slot).map(|(_, lane)| &**lane)
         };
         if lanes().any(|lane| lane.state.is_live()) {
             return None;

@@ -96,7 +96,7 @@ impl Inspector {
     pub fn unproven_since(&self, peer: &PeerKey) -> Option<Time> {
         let lanes = &self.peers.get(peer)?.lanes;
         let open = lanes.values().filter(|lane| lane.state != LaneState::Cut);
-        if lanes.values().any(Lane::is_trusted) { None } else { open.map(|lane| lane.since).max() }
+        if lanes.values().any(|lane| lane.is_trusted()) { None } else { open.map(|lane| lane.since).max() }
     }
 
     /// Counts the votes of all peers whose lanes changed.
@@ -111,7 +111,7 @@ impl Inspector {
 
 /// What a peer's lanes say of each member.
 fn votes(peer: &Peer) -> BTreeMap<u8, Vote> {
-    let proven = peer.lanes.values().any(Lane::is_trusted);
+    let proven = peer.lanes.values().any(|lane| lane.is_trusted());
     let mut votes = BTreeMap::new();
     for ((slot, _), lane) in &peer.lanes {
         let Some(vote) = vote(lane, proven) else { continue };

@@ -229,7 +229,8 @@ impl Inspector {
         //= docs/arp-plus.md#11.16
         let has = self.peers.get(&key).map_or(0, |peer| peer.lanes.len());
         while self.lanes + wanted.saturating_sub(has) > limits::PROBED_LANES_MAX {
-            let tested = |peer: &Peer| !peer.lanes.is_empty() && !peer.lanes.values().any(Lane::is_tested);
+            let tested =
+                |peer: &Peer| !peer.lanes.is_empty() && !peer.lanes.values().any(|lane| lane.is_tested());
             let useless = |other: &PeerKey, peer: &Peer| {
                 *other != key && peer.plain.is_none() && !peer.answers && tested(peer)
             };
@@ -261,7 +262,7 @@ impl Inspector {
         let mut lane = Lane::new(now, mac, fresh, &self.timing);
         lane.plain = peer.plain.is_some();
         (lane.heard, lane.usage, lane.next_probe) = (heard, usage, Some(first));
-        peer.lanes.insert((id.slot, id.index), lane);
+        peer.lanes.insert((id.slot, id.index), Box::new(lane));
         self.lanes += 1;
         self.check_ends(now, id);
     }
