@@ -80,11 +80,17 @@ pub enum Request {
     Peers {
         /// One bond, or all.
         bond: Option<LinkName>,
+        /// Only the peer that has this address, MAC or host id.
+        #[serde(default)]
+        peer: Option<String>,
     },
     /// `lanes [BOND]`
     Lanes {
         /// One bond, or all.
         bond: Option<LinkName>,
+        /// Only those to the peer that has this address, MAC or host id.
+        #[serde(default)]
+        peer: Option<String>,
     },
     /// `stats [NAME]`: as for `show`
     Stats {

@@ -119,8 +119,8 @@ impl Request {
             Self::FabricStats { name } | Self::Stats { name } => Line::new("stats").words(name),
             Self::Latency { name } => Line::new("stats").flag("--latency", true).words(name),
             Self::Show { name } => Line::new("show").words(name),
-            Self::Peers { bond } => Line::new("peers").words(bond),
-            Self::Lanes { bond } => Line::new("lanes").words(bond),
+            Self::Peers { bond, peer } => Line::new("peers").words(bond).each("--peer", peer, anything),
+            Self::Lanes { bond, peer } => Line::new("lanes").words(bond).each("--peer", peer, anything),
             Self::Monitor { bond } => Line::new("monitor").words(bond),
             Self::Explain(Explain { bond, flow, dscp, priority, fwmark }) => Line::new("explain")
                 .word(bond)

@@ -160,6 +160,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   linkbraid peers
+  linkbraid peers bond0 --peer 198.18.0.2
   linkbraid peers bond0 --json
 
 A host that is not listed is a plain host. Frames to it leave over all members,
@@ -167,12 +168,16 @@ too.")]
     Peers {
         /// One bond [default: all]
         bond: Option<LinkName>,
+        /// Only the one that has this address, MAC or host id
+        #[arg(long, value_name = "HOST")]
+        peer: Option<String>,
     },
 
     /// Show the lanes: pairs of an own member and a peer's member, with state and share
     #[command(after_help = "\
 Examples:
   linkbraid lanes
+  linkbraid lanes bond0 --peer 198.18.0.2
   linkbraid lanes bond0 --json
 
 up       probes are answered
@@ -187,6 +192,9 @@ own has lanes of its own. Lanes without a class are those of the default class."
     Lanes {
         /// One bond [default: all]
         bond: Option<LinkName>,
+        /// Only those to the peer that has this address, MAC or host id
+        #[arg(long, value_name = "HOST")]
+        peer: Option<String>,
     },
 
     /// Show the counters: frames passed and dropped, by reason

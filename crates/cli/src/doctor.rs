@@ -63,7 +63,7 @@ impl<'s> Host<'s> {
     }
 
     fn peers(&self) -> Result<Vec<PeerRecord>, Failed> {
-        let request = Request::Peers { bond: Some(self.bond.clone()) };
+        let request = Request::Peers { bond: Some(self.bond.clone()), peer: None };
         match client::ask(self.socket, &request, client::REPLY_TIMEOUT)? {
             Reply::Records(Records::Peers(peers)) => Ok(peers),
             Reply::Error(error) => Err(Failed::refused(error)),
@@ -131,7 +131,8 @@ fn bonds(socket: &Path, name: Option<LinkName>) -> Result<Vec<BondRecord>, Faile
 }
 
 fn lanes(socket: &Path, bond: &LinkName) -> Result<Vec<LaneRecord>, Failed> {
-    match client::ask(socket, &Request::Lanes { bond: Some(bond.clone()) }, client::REPLY_TIMEOUT)? {
+    let request = Request::Lanes { bond: Some(bond.clone()), peer: None };
+    match client::ask(socket, &request, client::REPLY_TIMEOUT)? {
         Reply::Records(Records::Lanes(lanes)) => Ok(lanes),
         Reply::Error(error) => Err(Failed::refused(error)),
         _ => Err(client::unexpected(socket, "cannot list lanes")),

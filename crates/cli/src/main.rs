@@ -57,8 +57,8 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Confirm(confirm) => Request::Confirm(confirm),
         Word::Leave { bond, undo } => Request::Leave { bond, undo },
         Word::Show { name } => Request::Show { name },
-        Word::Peers { bond } => Request::Peers { bond },
-        Word::Lanes { bond } => Request::Lanes { bond },
+        Word::Peers { bond, peer } => Request::Peers { bond, peer },
+        Word::Lanes { bond, peer } => Request::Lanes { bond, peer },
         Word::Stats(args) if args.latency => Request::Latency { name: args.name },
         Word::Stats(args) => {
             all_counters = args.all;

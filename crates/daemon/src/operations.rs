@@ -259,8 +259,12 @@ impl Operations {
                 upkeep::forward_chains(world).await;
                 records(world, name, record::bonds)
             }
-            Request::Peers { bond } => records(world, bond, record::peers),
-            Request::Lanes { bond } => records(world, bond, record::lanes),
+            Request::Peers { bond, peer } => {
+                records(world, bond, |bonds, now| record::peers(bonds, now, peer.as_deref()))
+            }
+            Request::Lanes { bond, peer } => {
+                records(world, bond, |bonds, now| record::lanes(bonds, now, peer.as_deref()))
+            }
             Request::ClassShow { bond } => {
                 upkeep::queues(world).await;
                 records(world, bond, record::classes)

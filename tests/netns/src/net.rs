@@ -206,8 +206,9 @@ impl Net {
         }
     }
 
+    /// What a command prints as JSON.
     #[track_caller]
-    fn records<T: DeserializeOwned>(&self, name: &str, line: &str) -> T {
+    pub fn records<T: DeserializeOwned>(&self, name: &str, line: &str) -> T {
         let text = self.ok(name, &format!("{line} --json"));
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}# linkbraid {line}: {e}: {text}"))
     }

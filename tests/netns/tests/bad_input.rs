@@ -136,6 +136,16 @@ fn names_in_use_and_names_of_nothing() {
         let error = format!("bond7: no such bond: the bonds are {BOND}");
         refused(&net, &format!("{line} bond7"), &error, "linkbraid show");
     }
+    for line in ["peers", "lanes"] {
+        let cause = "none of its peers has that address, MAC or host id; it may be a plain host";
+        let error = format!("{BOND}: no peer '198.18.0.9': {cause}");
+        refused(
+            &net,
+            &format!("{line} {BOND} --peer 198.18.0.9"),
+            &error,
+            &format!("linkbraid peers {BOND}"),
+        );
+    }
     for line in ["member add bond7 eth1", "member del bond7 eth1", "member set bond7 eth1 --weight 5"] {
         refused(&net, line, &format!("bond7: no such bond: the bonds are {BOND}"), "linkbraid show");
     }

@@ -1,6 +1,6 @@
 //! Kinds of traffic: both IP families, frames of every size, routed packets, TCP without its usual options.
 
-use linkbraid_api::{Health, Policy};
+use linkbraid_api::{Health, LaneRecord, PeerRecord, Policy};
 use linkbraid_lab::iperf::{self, Cc, Direction, Traffic};
 use linkbraid_lab::{Host, LinkSpec, Topology, wait_until};
 use linkbraid_netns_tests::flow::Flow;
@@ -187,6 +187,17 @@ fn a_bonded_router_forwards_between_two_bonds_and_to_a_plain_host() {
     let peers = || ["a", "b", "c"].map(|name| net.peers(name).len());
     linkbraid_lab::wait_until(SOON, "peers", peers, |seen| *seen == [1, 2, 1])
         .unwrap_or_else(|e| panic!("{e}"));
+    // Of the peers of both bonds one is picked by what it is called.
+    let all = net.peers("b");
+    for one in &all {
+        let names = [one.address.clone(), one.host_id.clone(), Some(one.mac.clone())];
+        for name in names.map(|name| name.expect("has all three")) {
+            let picked: Vec<PeerRecord> = net.records("b", &format!("peers --peer {name}"));
+            assert_eq!(picked.iter().map(|peer| &peer.mac).collect::<Vec<_>>(), [&one.mac], "{name}");
+            let lanes: Vec<LaneRecord> = net.records("b", &format!("lanes --peer {name}"));
+            assert!(!lanes.is_empty() && lanes.iter().all(|lane| lane.bond == one.bond), "{name}: {lanes:?}");
+        }
+    }
     for (from, to) in [(a, c.ipv4()), (a, d.ipv4()), (c, a.ipv4()), (a, c.ipv6()), (d, a.ipv6())] {
         from.wait_ping(to, SOON).unwrap_or_else(|e| panic!("{e}"));
     }

@@ -276,8 +276,11 @@ fn run_leaves_the_command_alone() {
 fn records_take_an_optional_name() {
     assert!(matches!(parse("show").word, Word::Show { name: None }));
     assert!(matches!(parse("show bond0").word, Word::Show { name: Some(name) } if name == "bond0"));
-    assert!(matches!(parse("peers bond0").word, Word::Peers { bond: Some(name) } if name == "bond0"));
-    assert!(matches!(parse("lanes bond0").word, Word::Lanes { bond: Some(name) } if name == "bond0"));
+    assert!(
+        matches!(parse("peers bond0").word, Word::Peers { bond: Some(name), peer: None } if name == "bond0")
+    );
+    let lanes = parse("lanes bond0 --peer 198.18.0.2").word;
+    assert!(matches!(lanes, Word::Lanes { bond: Some(name), peer: Some(_) } if name == "bond0"));
     assert!(matches!(parse("stats bond0 --all").word, Word::Stats(args) if args.all && args.name.is_some()));
     assert!(matches!(parse("stats --latency").word, Word::Stats(args) if args.latency));
     assert!(refused("stats --latency --all"));

@@ -60,7 +60,7 @@ fn one_line_goes_out_and_one_reply_comes_back() {
 #[test]
 fn records_come_back() {
     let (path, handle) = answering("{\"parameters\":{\"lanes\":[]}}\0");
-    let reply = ask(&path, &Request::Lanes { bond: None }, LONG);
+    let reply = ask(&path, &Request::Lanes { bond: None, peer: None }, LONG);
     assert_eq!(reply, Ok(Reply::Records(Records::Lanes(vec![]))));
     handle.join().unwrap();
 }

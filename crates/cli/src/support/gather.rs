@@ -86,8 +86,8 @@ fn records(socket: &Path, parts: &mut Vec<Part>) -> Vec<String> {
     let requests = [
         ("show", Request::Show { name: None }),
         ("fabric show", Request::FabricShow { name: None }),
-        ("peers", Request::Peers { bond: None }),
-        ("lanes", Request::Lanes { bond: None }),
+        ("peers", Request::Peers { bond: None, peer: None }),
+        ("lanes", Request::Lanes { bond: None, peer: None }),
         ("class show", Request::ClassShow { bond: None }),
         ("stats", Request::Stats { name: None }),
         ("fabric stats", Request::FabricStats { name: None }),

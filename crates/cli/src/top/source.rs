@@ -53,7 +53,7 @@ pub fn sample(socket: &Path, name: Option<&LinkName>) -> Result<Sample, Failed> 
         sample.fabrics = fabrics;
     }
     if !sample.bonds.is_empty() {
-        let Records::Lanes(lanes) = ask(Request::Lanes { bond: name.cloned() })? else {
+        let Records::Lanes(lanes) = ask(Request::Lanes { bond: name.cloned(), peer: None })? else {
             return Err(unexpected());
         };
         sample.lanes = lanes;

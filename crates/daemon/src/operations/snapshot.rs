@@ -14,13 +14,17 @@ use std::time::Instant;
 /// What makes records of bonds.
 type Make = fn(&[&Bond], Time) -> Result<Records, Error>;
 /// Those of every bond. None asks the kernel for more than counters.
-const OF_BONDS: [Make; 5] = [record::bonds, record::peers, lanes, record::stats, record::classes];
+const OF_BONDS: [Make; 5] = [record::bonds, peers, lanes, record::stats, record::classes];
 
 /// Those that the metrics show: anybody on the wire can make up hosts.
 fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
     let is_wanted =
         |bond: &Bond, peer: &Peer| may_have_series(peer.answers, bond.saved.settings.inspector.probes);
-    record::lanes_to(bonds, now, is_wanted, PEERS_MAX)
+    Ok(Records::Lanes(record::lanes_to(bonds, now, is_wanted, PEERS_MAX)?))
+}
+
+fn peers(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
+    record::peers(bonds, now, None)
 }
 
 /// The records of all bonds and fabrics, without those that cannot be read.

@@ -16,7 +16,10 @@ use linkbraid_proto::{
     inspector::{Held, Verdict},
 };
 use linkbraid_wire::{MacAddr, Refusal};
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    net::IpAddr,
+};
 
 mod classes;
 pub(crate) mod findings;
@@ -173,13 +176,35 @@ fn one_member(bond: &Bond, host: &Host, member: &Member, reason: &str) -> Result
 }
 
 /// `peers`
-pub(crate) fn peers(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
+pub(crate) fn peers(bonds: &[&Bond], now: Time, wanted: Option<&str>) -> Result<Records, Error> {
+    let is_wanted = |peer: &&Peer| wanted.is_none_or(|wanted| is_peer(peer, wanted));
     let mut all = Vec::new();
     for bond in bonds {
         let driven = bond.driven();
-        all.extend(driven.host.arp_plus().peers().map(|peer| one_peer(bond, &driven.host, peer, now)));
+        let peers = driven.host.arp_plus().peers().filter(is_wanted);
+        all.extend(peers.map(|peer| one_peer(bond, &driven.host, peer, now)));
     }
-    Ok(Records::Peers(all))
+    match wanted.filter(|_| all.is_empty()) {
+        Some(wanted) => Err(no_peer(bonds, wanted)),
+        None => Ok(Records::Peers(all)),
+    }
+}
+
+/// Whether a peer has that address, MAC or host id.
+fn is_peer(peer: &Peer, wanted: &str) -> bool {
+    let is_id = |id: &[u8]| hex(id).eq_ignore_ascii_case(wanted);
+    let is_address = wanted.parse().is_ok_and(|address: IpAddr| peer.addresses.contains(&address));
+    let is_mac = || wanted.parse().is_ok_and(|mac| peer.members.iter().any(|member| member.mac == mac));
+    is_address || is_mac() || matches!(&peer.key, PeerKey::Host(host) if is_id(&host.0))
+}
+
+fn no_peer(bonds: &[&Bond], wanted: &str) -> Error {
+    let (object, hint) = match bonds {
+        [bond] => (bond.saved.name.to_string(), format!("linkbraid peers {}", bond.saved.name)),
+        _ => ("peers".to_owned(), "linkbraid peers".to_owned()),
+    };
+    let cause = "none of its peers has that address, MAC or host id; it may be a plain host";
+    Error::new(object, format!("no peer '{wanted}'"), cause).hint(hint)
 }
 
 fn one_peer(bond: &Bond, host: &Host, peer: &Peer, now: Time) -> PeerRecord {

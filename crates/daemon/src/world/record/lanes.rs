@@ -1,5 +1,6 @@
 //! Records for `lanes`.
 
+use super::{is_peer, no_peer};
 use crate::{
     io::error::About as _,
     world::{
@@ -17,18 +18,26 @@ use linkbraid_proto::{
 };
 use std::collections::HashMap;
 
+/// Stands for a peer where a lane is to all plain hosts.
+const PLAIN_HOSTS: &str = "plain hosts";
+
 /// `lanes`
-pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
-    lanes_to(bonds, now, |_, _| true, usize::MAX)
+pub(crate) fn lanes(bonds: &[&Bond], now: Time, peer: Option<&str>) -> Result<Records, Error> {
+    let Some(wanted) = peer else {
+        return Ok(Records::Lanes(lanes_to(bonds, now, |_, _| true, usize::MAX)?));
+    };
+    let mut lanes = lanes_to(bonds, now, |_, peer| is_peer(peer, wanted), usize::MAX)?;
+    lanes.retain(|lane| lane.peer != PLAIN_HOSTS);
+    if lanes.is_empty() { Err(no_peer(bonds, wanted)) } else { Ok(Records::Lanes(lanes)) }
 }
 
 /// Those to plain hosts, and to those peers that are wanted: to so many of each bond at most.
 pub(crate) fn lanes_to(
     bonds: &[&Bond],
     now: Time,
-    is_wanted: fn(&Bond, &Peer) -> bool,
+    is_wanted: impl Fn(&Bond, &Peer) -> bool,
     peers_max: usize,
-) -> Result<Records, Error> {
+) -> Result<Vec<LaneRecord>, Error> {
     let mut records = Vec::new();
     for bond in bonds {
         let driven = bond.driven();
@@ -66,16 +75,12 @@ pub(crate) fn lanes_to(
         }
         for class in std::iter::once(DEFAULT_CLASS).chain(own.class_numbers()) {
             let lanes = own.plain_lanes(None, class).lanes;
-            let plan = Plan {
-                peer: "plain hosts",
-                class,
-                number: host.class_plan(PLAIN_PLAN, class),
-                lanes: &lanes,
-            };
+            let plan =
+                Plan { peer: PLAIN_HOSTS, class, number: host.class_plan(PLAIN_PLAN, class), lanes: &lanes };
             add(&mut records, (bond, &driven), &plan, |_| "heard")?;
         }
     }
-    Ok(Records::Lanes(records))
+    Ok(records)
 }
 
 /// One plan in force.
