@@ -16,19 +16,18 @@ use linkbraid_proto::{
     inspector::{Held, Verdict},
 };
 use linkbraid_wire::{MacAddr, Refusal};
-use std::{
-    collections::{BTreeSet, HashMap},
-    net::IpAddr,
-};
+use std::collections::{BTreeSet, HashMap};
 
 mod classes;
 pub(crate) mod findings;
 mod guests;
 mod keys;
 mod lanes;
+mod picked;
 
 pub(crate) use classes::{classes, latency};
 pub(crate) use lanes::{lanes, lanes_to};
+use picked::{is_peer, no_peer};
 
 /// ARP+ counters are numbered after those of the data path, which has room for 64.
 const PROTOCOL_NUMBERS_FROM: u32 = 100;
@@ -188,23 +187,6 @@ pub(crate) fn peers(bonds: &[&Bond], now: Time, wanted: Option<&str>) -> Result<
         Some(wanted) => Err(no_peer(bonds, wanted)),
         None => Ok(Records::Peers(all)),
     }
-}
-
-/// Whether a peer has that address, MAC or host id.
-fn is_peer(peer: &Peer, wanted: &str) -> bool {
-    let is_id = |id: &[u8]| hex(id).eq_ignore_ascii_case(wanted);
-    let is_address = wanted.parse().is_ok_and(|address: IpAddr| peer.addresses.contains(&address));
-    let is_mac = || wanted.parse().is_ok_and(|mac| peer.members.iter().any(|member| member.mac == mac));
-    is_address || is_mac() || matches!(&peer.key, PeerKey::Host(host) if is_id(&host.0))
-}
-
-fn no_peer(bonds: &[&Bond], wanted: &str) -> Error {
-    let (object, hint) = match bonds {
-        [bond] => (bond.saved.name.to_string(), format!("linkbraid peers {}", bond.saved.name)),
-        _ => ("peers".to_owned(), "linkbraid peers".to_owned()),
-    };
-    let cause = "none of its peers has that address, MAC or host id; it may be a plain host";
-    Error::new(object, format!("no peer '{wanted}'"), cause).hint(hint)
 }
 
 fn one_peer(bond: &Bond, host: &Host, peer: &Peer, now: Time) -> PeerRecord {

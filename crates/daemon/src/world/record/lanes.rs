@@ -1,6 +1,6 @@
 //! Records for `lanes`.
 
-use super::{is_peer, no_peer};
+use super::picked::{is_peer, no_peer};
 use crate::{
     io::error::About as _,
     world::{
