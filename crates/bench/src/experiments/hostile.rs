@@ -127,9 +127,9 @@ fn one(run: &mut Run<'_>, bed: &Bed, mode: &str, attack: &'static Attack) -> Res
     let flooded = flood.stop()?;
     let records = flows.map(Datagrams::stop).into_iter().collect::<Result<Vec<_>, Error>>()?;
     let after = Look::at(bed)?;
-    // Last: the answer has a place for each of them, and so takes memory of the daemon's.
-    let entered = VICTIMS.iter().map(|name| entered(bed, name)).sum::<Result<u64, Error>>()?;
     let stopped = Instant::now();
+    // After the look: the answer has a place for each of them, and so takes memory of the daemon's.
+    let entered = VICTIMS.iter().map(|name| entered(bed, name)).sum::<Result<u64, Error>>()?;
     let lanes = || look::lanes(bed).unwrap_or(0);
     let all = VICTIMS.len() * LINKS * (2 * LINKS);
     // One that does not come back is said by the time.
