@@ -123,6 +123,8 @@ const MAPS: &[&str] = &[
     "lb_mirror_sent",
     "lb_mirrors",
     "lb_lane_counters",
+    "lb_look",
+    "lb_used",
     "lb_progresses",
     "lb_reasons",
     "lb_member_counters",

@@ -230,6 +230,22 @@ impl Tables {
         self.sum("lb_reasons", reason.number)
     }
 
+    /// Looks which plans frames have left by since the last look, ascending. One that was used shortly before that one may be among
+    /// them again.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn look_at_used(&self) -> Result<Vec<u32>> {
+        let look: u8 = self.read("lb_look", &0u32)?;
+        // 0 is in the row of a plan that was never used.
+        self.write("lb_look", &0u32, &look.checked_add(1).unwrap_or(1))?;
+        let used: [u8; PLANS_MAX as usize] = self.read("lb_used", &0u32)?;
+        let before = if look > 1 { look - 1 } else { u8::MAX };
+        // A frame that leaves right now may have read the number before this look, and write it after that.
+        let is_used = |number: &u32| [look, before].contains(&used[*number as usize]) && look != 0;
+        Ok((0..PLANS_MAX).filter(is_used).collect())
+    }
+
     /// What each lane of a plan carried since the plan changed last.
     ///
     /// # Errors

@@ -240,7 +240,8 @@ impl Driven {
     fn look_at_counters(&mut self, now: Time) -> Result<(), Error> {
         let what = "cannot read counters";
         let mut plans = Vec::new();
-        for number in self.host.plans_to_read() {
+        let used = self.tables.look_at_used().about(&self.name, what)?;
+        for number in self.host.plans_to_read(&used) {
             let counts = self.tables.lane_counts(number).about(&self.name, what)?;
             let delivered = self.tables.lane_deliveries(number).about(&self.name, what)?;
             let lanes = counts.iter().zip(delivered).map(|(count, delivered)| LaneCount {

@@ -172,6 +172,22 @@ struct {
 	__type(value, struct lb_lane_counts);
 } lb_lane_counters SEC(".maps");
 
+/* The number of the daemon's look at counters, which is never 0. Written by the daemon, read by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} lb_look SEC(".maps");
+
+/* Before which look each plan was used last: the daemon reads the counters of no others. Written by egress, read by the daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8[LB_PLANS_MAX]);
+} lb_used SEC(".maps");
+
 /* Striped TCP flows. Written by egress and ingress. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -2,13 +2,23 @@
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
  * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_guest_pairs, lb_plain_hosts, lb_answers, lb_plans, lb_rules,
- * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes, lb_guests, lb_guests_sent, lb_guests_seen. Of a frame that is only
+ * lb_class_plans, lb_look; writes lb_progresses, lb_lane_counters, lb_used, lb_flows, lb_classes, lb_guests, lb_guests_sent, lb_guests_seen. Of a frame that is only
  * asked about it writes nothing, but that old progress is forgotten where the lanes have changed.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
 
 #include "policies.bpf.h"
+
+static __always_inline void note_use(__u32 plan)
+{
+	__u32 zero = 0;
+	__u8 *used = bpf_map_lookup_elem(&lb_used, &zero), *look = bpf_map_lookup_elem(&lb_look, &zero);
+
+	/* Most frames find it written: processors do not take the row from each other. */
+	if (used && look && plan < LB_PLANS_MAX && used[plan] != *look)
+		used[plan] = *look;
+}
 
 static __always_inline void count_lane(struct __sk_buff *skb, const struct way_out *way, __u32 lane)
 {
@@ -21,6 +31,7 @@ static __always_inline void count_lane(struct __sk_buff *skb, const struct way_o
 		counts->generation = way->generation;
 	}
 	add_count(&counts->lanes[index_of(lane)], skb);
+	note_use(way->plan);
 }
 
 /* A lane of a plan that has several, and why (because()). */

@@ -33,7 +33,7 @@ pub fn hooks() -> &'static [Hook] {
 }
 
 /// Maps that a later daemon takes over; the others are the programs' own.
-const KEPT: usize = 32;
+const KEPT: usize = 34;
 /// Programs of a data path, and how many of them are on the interfaces here.
 const LOADED: usize = 4;
 pub const ATTACHED: usize = 3;

@@ -42,6 +42,26 @@ fn a_frame_for_a_peer_gets_the_macs_of_its_lane() {
 }
 
 #[test]
+fn plans_that_were_used_since_the_last_look_are_known() {
+    let rig = Rig::new(2);
+    let look = || rig.path.look_at_used().unwrap();
+    assert_eq!(look(), [0; 0], "none was ever used");
+    let both = [udp(peer(0), own(0), 0, 100), udp(PLAIN, own(0), 0, 100)];
+    both.iter().for_each(|frame| _ = rig.out(frame));
+    assert_eq!(look(), [0, 1], "plan 0 is that of plain hosts");
+    _ = rig.out(&both[0]);
+    _ = look();
+    assert_eq!(look(), [1], "once more, for those that left during the look");
+    assert_eq!(look(), [0; 0]);
+    // The number of the look comes round.
+    for _ in 0..3 * 256 {
+        assert!(look().len() <= 2);
+    }
+    _ = rig.out(&both[1]);
+    assert!(look().contains(&0));
+}
+
+#[test]
 fn a_peer_is_known_by_any_of_its_macs() {
     let rig = Rig::new(2);
     let ran = rig.out(&udp(peer(1), own(0), 0, 100));

@@ -10,8 +10,6 @@ const BUSY: Duration = Duration::from_secs(1);
 /// All lanes of a plan that carried anything are in use for so long: frames take them in turn, so what is sent now and then
 /// visits each lane much later than the one before.
 const LIGHT: Duration = Duration::from_secs(10);
-/// Plans that carry nothing and are looked at in one turn; with more peers each has its turn later.
-const PLANS_AT_ONCE: usize = 64;
 
 #[derive(Debug, Default)]
 struct Lanes {
@@ -29,11 +27,10 @@ struct Seen {
     light: bool,
 }
 
-/// What the counters were when last looked at.
+/// What the counters were when last looked at, of plans that ever carried anything.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     plans: HashMap<u32, Lanes>,
-    next: usize,
 }
 
 impl Activity {
@@ -52,16 +49,16 @@ impl Activity {
         self.plans.get(&number).is_some_and(|lanes| lanes.light_until == looked + LIGHT)
     }
 
-    /// Of these plans, ascending, those whose counters are to be read now: all that carried something lately, and some of the
-    /// others.
-    pub fn turn(&mut self, numbers: &[u32]) -> Vec<u32> {
-        self.plans.retain(|number, _| numbers.binary_search(number).is_ok());
-        let (in_use, idle): (Vec<u32>, Vec<u32>) =
-            numbers.iter().partition(|number| self.plans.get(number).is_some_and(|lanes| lanes.seen.light));
-        let start = if self.next < idle.len() { self.next } else { 0 };
-        self.next = if idle.len() > PLANS_AT_ONCE { start + PLANS_AT_ONCE } else { 0 };
-        let turn = idle.iter().cycle().skip(start).take(idle.len().min(PLANS_AT_ONCE));
-        in_use.iter().chain(turn).copied().collect()
+    /// The plans whose counters are to be read now, ascending: those of `used` and those that carried something lately, as far as they
+    /// exist. Plans that are gone are forgotten.
+    pub fn turn(&mut self, used: &[u32], exists: impl Fn(u32) -> bool) -> Vec<u32> {
+        self.plans.retain(|number, _| exists(*number));
+        let lately = self.plans.iter().filter(|(_, lanes)| lanes.seen.light).map(|(number, _)| *number);
+        let mut turn: Vec<u32> =
+            used.iter().copied().filter(|number| exists(*number)).chain(lately).collect();
+        turn.sort_unstable();
+        turn.dedup();
+        turn
     }
 
     /// Takes the counters of a plan, in bytes; whether any of its lanes is used otherwise than before.
@@ -90,9 +87,8 @@ impl Activity {
 
 #[cfg(test)]
 mod tests {
-    use super::{Activity, PLANS_AT_ONCE};
+    use super::Activity;
     use crate::{Time, inspector::Usage};
-    use std::time::{Duration, Instant};
 
     fn usage(activity: &Activity) -> [Usage; 2] {
         [0, 1].map(|place| activity.usage(7, place))
@@ -134,48 +130,26 @@ mod tests {
         activity.take(now, 7, &[9000]);
         assert!(!activity.take(now, 7, &[4000]), "still busy");
         assert_eq!(activity.usage(7, 0), Usage::Busy);
-        assert!(activity.turn(&[]).is_empty());
+        assert!(activity.turn(&[7], |_| false).is_empty());
         assert_eq!(activity.usage(7, 0), Usage::Idle);
     }
 
     #[test]
-    fn each_of_many_plans_has_its_turn() {
-        let numbers: Vec<u32> = (1..=PLANS_AT_ONCE as u32 * 2 + 10).collect();
+    fn plans_are_read_when_they_are_used_and_for_a_while_after() {
         let mut activity = Activity::default();
-        let mut seen: Vec<u32> = (0..3).flat_map(|_| activity.turn(&numbers)).collect();
-        assert_eq!(seen.len(), PLANS_AT_ONCE * 3);
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen, numbers);
-        // What carries something has each turn.
-        let in_use = [3, PLANS_AT_ONCE as u32 * 2];
-        in_use.iter().for_each(|number| _ = activity.take(Time::from_millis(1), *number, &[70]));
-        for _ in 0..5 {
-            let turn = activity.turn(&numbers);
-            assert_eq!((&turn[..2], turn.len()), (&in_use[..], PLANS_AT_ONCE + 2));
-        }
-    }
-
-    /// The shortest of several looks at so many plans, some of which are read in each.
-    fn shortest_look(plans: u32) -> Duration {
-        let numbers: Vec<u32> = (1..=plans).collect();
-        let mut activity = Activity::default();
-        let mut look = || {
-            let began = Instant::now();
-            for number in activity.turn(&numbers) {
-                activity.take(Time::from_millis(1), number, &[]);
-            }
-            began.elapsed()
+        let exists = |number: u32| number != 9;
+        let mut look = |ms: u64, used: &[u32], bytes: u64| {
+            let turn = activity.turn(used, exists);
+            turn.iter().for_each(|number| _ = activity.take(Time::from_millis(ms), *number, &[bytes]));
+            turn
         };
-        // All have been read once, then.
-        (0..plans).step_by(PLANS_AT_ONCE).for_each(|_| _ = look());
-        (0..10).map(|_| look()).min().unwrap_or_default()
-    }
-
-    #[test]
-    fn eight_times_as_many_plans_take_not_much_more_than_eight_times_as_long() {
-        let (few, many) = (shortest_look(512), shortest_look(4096));
-        // Each among each others would be 64 times as long.
-        assert!(many < few * 24, "{few:?} and {many:?}");
+        assert_eq!(look(100, &[], 0), [0; 0], "most of many plans are never used");
+        assert_eq!(look(200, &[3, 8, 9], 5000), [3, 8]);
+        assert_eq!(look(300, &[1, 8], 5000), [1, 3, 8], "each once");
+        assert_eq!(look(10_400, &[], 5000), [1, 3, 8]);
+        assert_eq!(look(10_500, &[], 5000), [0; 0]);
+        // What it counted before is not new: one small frame makes it no busy one.
+        assert_eq!(look(60_000, &[3], 5070), [3]);
+        assert_eq!([1, 3].map(|number| activity.usage(number, 0)), [Usage::Idle, Usage::Light]);
     }
 }

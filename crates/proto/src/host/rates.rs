@@ -36,6 +36,8 @@ const LESS_PERCENT: std::ops::Range<u64> = 25..100;
 const SHARE_PART_MIN: u64 = 256;
 /// Counters are taken together for so long, so that single stripes do not matter.
 const ROUND: Duration = Duration::from_millis(200);
+/// A round that took so long had a pause in which nobody looked at the plan, because nothing was sent: nothing is learned from it.
+const ROUND_MAX: Duration = Duration::from_secs(1);
 /// A plan is busy if something waited on one of its lanes for this part of a round, in percent.
 const BUSY_PERCENT: u64 = 30;
 /// Its lanes on which something waited for at least one n-th of the time of the busiest one are measured.
@@ -204,7 +206,7 @@ impl Rates {
         let elapsed = now.since(plan.began);
         let is_again = plan.lanes.iter().zip(counts).any(|(lane, count)| lane.began_again(count, elapsed));
         plan.lanes.iter_mut().zip(counts).for_each(|(lane, count)| lane.last = *count);
-        let is_whole = !is_other && !is_again;
+        let is_whole = !is_other && !is_again && elapsed < ROUND_MAX;
         if is_whole && elapsed < ROUND {
             return false;
         }

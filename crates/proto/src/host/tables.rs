@@ -147,11 +147,6 @@ impl Tables {
         self.keys.get(&number).copied()
     }
 
-    /// The numbers of all plans of peers, ascending.
-    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
-        self.keys.keys().copied()
-    }
-
     /// A peer's plan: its number and its lanes.
     pub fn lanes_of(&self, peer: &PeerKey) -> Option<(u32, &[LaneAt])> {
         self.peers.get(peer).map(|rows| (rows.number, &rows.lanes[..]))

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::plan::Lane;
 use linkbraid_wire::MacAddr;
+use std::collections::BTreeSet;
 
 impl Host {
     /// The own members.
@@ -99,17 +100,16 @@ impl Host {
         self.plain.find(mac)
     }
 
-    /// The plans whose counters are to be read now, ascending; some of them in each call.
-    pub fn plans_to_read(&mut self) -> Vec<u32> {
-        let mut numbers: Vec<u32> = self.tables.numbers().collect();
+    /// The plans whose counters are to be read now, ascending; `used`: those that a frame has left by since the last call.
+    pub fn plans_to_read(&mut self, used: &[u32]) -> Vec<u32> {
+        let mut plain = BTreeSet::new();
         for report in self.plain.probed() {
             let base = self.plan_of_plain(report.mac);
-            numbers.push(base);
-            numbers.extend(self.tables.class_plans_of(base).map(|(_, number, _)| number));
+            plain.insert(base);
+            plain.extend(self.tables.class_plans_of(base).map(|(_, number, _)| number));
         }
-        numbers.sort_unstable();
-        numbers.dedup();
-        self.activity.turn(&numbers)
+        let tables = &self.tables;
+        self.activity.turn(used, |number| tables.peer_of(number).is_some() || plain.contains(&number))
     }
 
     /// The MAC that hosts on a member's segment reach the bond at.

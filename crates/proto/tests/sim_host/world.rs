@@ -117,6 +117,8 @@ pub struct World {
     sent: Vec<Sent>,
     /// What the lanes of each host's plans have carried, where counters count; else every lane carries something always.
     pub carried: Option<BTreeMap<(usize, u32), Vec<u64>>>,
+    /// The plans of each host that something left by since counters were last read.
+    used: BTreeMap<usize, BTreeSet<u32>>,
     /// Which frames have come to whom, and how that host took in frames then.
     delivered: BTreeMap<(u64, usize), Intake>,
     /// Since when a host could know that two segments are one, and does not.
@@ -164,6 +166,7 @@ impl World {
             unplugged: BTreeSet::new(),
             sent: Vec::new(),
             carried: None,
+            used: BTreeMap::new(),
             delivered: BTreeMap::new(),
             hearable: BTreeMap::new(),
             settled: false,
@@ -348,6 +351,7 @@ impl World {
             let bytes = carried.entry((host, *number)).or_default();
             bytes.resize(plan.lanes.len().max(bytes.len()), 0);
             bytes[place] += 70;
+            self.used.entry(host).or_default().insert(*number);
         }
     }
 
@@ -411,7 +415,11 @@ impl World {
     fn look(&mut self, host: usize) {
         let now = self.now().0 / 1000;
         let Some(daemon) = &mut self.machines[host].daemon else { return };
-        let plans: Vec<u32> = daemon.plans_to_read();
+        let used: Vec<u32> = match &self.carried {
+            None => daemon.image().plans.keys().copied().collect(),
+            Some(_) => self.used.remove(&host).unwrap_or_default().into_iter().collect(),
+        };
+        let plans = daemon.plans_to_read(&used);
         let lanes = |number: u32| daemon.image().plans.get(&number).map_or(0, |plan| plan.lanes.len());
         let bytes = |number: u32| match &self.carried {
             None => vec![now; lanes(number)],
