@@ -247,7 +247,8 @@ pub struct LatencyRecord {
     pub bond: String,
     /// The class; `rest` is the default class.
     pub class: String,
-    /// `application` (from the application's send call to the bond) or `driver` (from the bond to the member's driver).
+    /// `application` (from the application's send call to the bond), `driver` (from the bond to the member's driver) or `total`
+    /// (both together).
     pub stage: String,
     /// Buffers measured.
     pub count: u64,

@@ -275,8 +275,11 @@ fn stages(report: &Report, id: &str) -> Option<String> {
         let (mean, stddev) = (of("mean")?, of("stddev")?);
         Some(format!("{mean:.1} us (deviation {stddev:.1}, {:.1} to {:.1})", of("min")?, of("max")?))
     };
-    let [application, driver] = ["application", "driver"].map(stage);
-    Some(format!("{id}: application to bond {}, bond to NIC {}", application?, driver?))
+    let [application, driver, total] = ["application", "driver", "total"].map(stage);
+    Some(format!(
+        "{id}: application to bond {}, bond to NIC {}, application to NIC {}",
+        application?, driver?, total?
+    ))
 }
 
 /// What was sent, where messages were.

@@ -206,10 +206,12 @@ Examples:
   linkbraid stats --latency bond0
 
 --latency shows how long frames took on their way out, by class. Switch the
-measurement on with 'linkbraid bond set bond0 --latency on'. It has two stages:
+measurement on with 'linkbraid bond set bond0 --latency on'. It has two stages
+and their sum:
 
 application  from the application's send call to the bond
-driver       from the bond to the member's driver, which includes queueing")]
+driver       from the bond to the member's driver, which includes queueing
+total        from the send call to the driver, of frames that have a send call")]
     Stats(StatsArgs),
 
     /// Show events as they happen, with their reasons, until Ctrl-C

@@ -1,4 +1,4 @@
-//! Where the time of a frame goes: a meter for one bond, in two stages and by class (`bpf/latency.bpf.c`).
+//! Where the time of a frame goes: a meter for one bond, in two stages and in all, by class (`bpf/latency.bpf.c`).
 //!
 //! It is an object of its own, loaded only while it measures. Nothing of it is pinned: when the meter or the process
 //! goes, its programs go.
@@ -10,8 +10,8 @@ use crate::{
     DataPath, Tables,
     error::Result,
     intf::{
-        CLASSES_MAX, LB_CONFIG_LATENCY, LB_STAGE_APPLICATION, LB_STAGE_DRIVER, LB_STAGES, lb_config,
-        lb_latency, lb_meter,
+        CLASSES_MAX, LB_CONFIG_LATENCY, LB_STAGE_APPLICATION, LB_STAGE_DRIVER, LB_STAGE_TOTAL, LB_STAGES,
+        lb_config, lb_latency, lb_meter,
     },
     map::Map,
 };
@@ -32,6 +32,13 @@ pub enum Stage {
     /// From there until the member's driver is given the frame: the member's queueing discipline. Counted for every frame
     /// that gets there; further copies of one frame are not.
     Driver = LB_STAGE_DRIVER as u8,
+    /// Both together. Counted for frames that both are counted for.
+    Total = LB_STAGE_TOTAL as u8,
+}
+
+impl Stage {
+    /// All of them.
+    pub const ALL: [Self; LB_STAGES as usize] = [Self::Application, Self::Driver, Self::Total];
 }
 
 /// What the meter measured of one stage of one class. A buffer of several segments (GSO) counts once, and is in the driver
@@ -120,7 +127,7 @@ impl LatencyMeter {
     pub fn read(&self) -> Result<Vec<Latency>> {
         let mut all = Vec::new();
         for class in 0..CLASSES_MAX as u8 {
-            for stage in [Stage::Application, Stage::Driver] {
+            for stage in Stage::ALL {
                 let row = u32::from(class) * LB_STAGES + stage as u32;
                 all.extend(self.histogram(row)?.latency(class, stage));
             }
@@ -133,7 +140,7 @@ impl LatencyMeter {
     /// # Errors
     /// The kernel refuses.
     pub fn clear(&self, class: u8) -> Result<()> {
-        for stage in [Stage::Application, Stage::Driver] {
+        for stage in Stage::ALL {
             let row = u32::from(class) * LB_STAGES + stage as u32;
             self.latencies.clear_percpu::<lb_latency>(row)?;
         }

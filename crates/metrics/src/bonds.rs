@@ -127,7 +127,7 @@ const CLASS_TX_FRAMES: Family<2> = Family {
 const LATENCY: Family<4> = Family {
     name: "latency_seconds",
     help: "Time of frames on their way out by class ('rest': the default class) and stage ('application': from the send call \
-           to the bond, 'driver': from the bond to the driver), since the measurement began; the statistic is min, mean, \
+           to the bond, 'driver': from the bond to the driver, 'total': both together), since the measurement began; the statistic is min, mean, \
            p50, p90, p99, p999 or max. Only while 'latency' is on.",
     labels: ["bond", "class", "stage", "statistic"],
 };

@@ -20,7 +20,7 @@ const FIGURES: [(&str, &str, Place); 16] = [
     ("BondingPlus, Figs. 6 to 9", "urgent messages beside bulk traffic, round trips", Here("urgent")),
     (
         "BondingPlus, Figs. 6 to 9",
-        "the same in parts, application to driver and driver to NIC",
+        "the same in parts, application to driver, driver to NIC, and both",
         Elsewhere(
             "the daemon measures it on a bond in use",
             "linkbraid bond set bond0 --latency on; linkbraid stats --latency bond0",

@@ -118,6 +118,12 @@ const PAPERS: [Paper; 11] = [
                 |r| stages(r, "driver"),
             ),
             (
+                "BondingPlus, Figs. 6 to 9",
+                "application to NIC, mean (and deviation): the same",
+                "very long, much shorter but jittery, shortest",
+                |r| stages(r, "total"),
+            ),
+            (
                 "BondingPlus, second scenario",
                 "the same on one channel: with priority 0, and in a class with precedence",
                 "very long, much shorter but jittery",

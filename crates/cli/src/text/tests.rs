@@ -218,7 +218,7 @@ fn latency_is_told_in_microseconds() {
     let expected = include_str!("tests/golden/latency.txt");
     assert_eq!(latency(&samples::latency()), expected);
     let mut two = samples::latency();
-    two[3].bond = "bond1".into();
+    two[5].bond = "bond1".into();
     let text = latency(&two);
     assert_eq!(text.matches(": time on the way out, in microseconds\n").count(), 2, "{text}");
     assert!(text.contains("\n\nbond1: "), "{text}");

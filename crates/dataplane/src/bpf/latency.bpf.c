@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * The meter: where the time of a frame goes, for one bond, in two stages and by class.
+ * The meter: where the time of a frame goes, for one bond, in two stages and in all, by class.
  *
  *   application   from the send call to the moment the bond has chosen a member
  *   driver        from there until the member's driver is given the frame: the member's queueing discipline
+ *   total         from the send call until the member's driver is given the frame
  *
  *   send call -> lb_inet_sendmsg      notes the time for the socket (calls.bpf.h); or lb_syscall, see there
  *   bond      -> lb_egress            stamps the buffer (stamp.bpf.h, in the data path)
  *   member    -> lb_queued            counts the stage `application`, remembers the stamp
- *   driver    -> lb_started           counts the stage `driver`
+ *   driver    -> lb_started           counts the stages `driver` and `total`
  *
  * Counted are buffers: one of several segments counts once, in `driver` when its last segment is in the driver. A frame
  * without a send call of its own (an ACK, a retransmission, a forwarded frame, an answer of the kernel) counts in `driver`
- * only; one that the member's discipline dropped, in `application` only. Further copies of a frame are not counted.
+ * only; one that the member's discipline dropped, in `application` only; all others in each. Further copies of a frame are not counted.
  */
 #include <linux/bpf.h>
 #include <linux/in.h>
@@ -39,6 +40,8 @@ const volatile struct lb_meter meter SEC(".rodata.meter") = {};
 
 struct waiting {
 	__u64 ns;
+	/* The send call; 0 if there was none. */
+	__u64 called;
 	/* The member, as an address to compare. */
 	__u64 dev;
 	__u32 class;
@@ -199,8 +202,10 @@ int BPF_PROG(lb_queued, struct sk_buff *skb)
 	if (known && known->ns == waiting.ns)
 		return 0;
 	called = call_of(skb);
-	if (called && called <= waiting.ns)
+	if (called && called <= waiting.ns) {
 		account(class, LB_STAGE_APPLICATION, waiting.ns - called);
+		waiting.called = called;
+	}
 	waiting.dev = (__u64)skb->dev;
 	waiting.class = class;
 	waiting.segments = segments_of(skb);
@@ -214,6 +219,7 @@ int BPF_PROG(lb_started, const struct sk_buff *skb, const struct net_device *dev
 	struct waiting *waiting;
 	struct lb_stamp stamp;
 	__u32 segments;
+	__u64 now;
 
 	if (read_stamp(skb, &stamp) || !stamp.tag)
 		return 0;
@@ -226,7 +232,10 @@ int BPF_PROG(lb_started, const struct sk_buff *skb, const struct net_device *dev
 		return 0;
 	}
 	waiting->segments = 0;
-	account(waiting->class, LB_STAGE_DRIVER, bpf_ktime_get_ns() - waiting->ns);
+	now = bpf_ktime_get_ns();
+	account(waiting->class, LB_STAGE_DRIVER, now - waiting->ns);
+	if (waiting->called)
+		account(waiting->class, LB_STAGE_TOTAL, now - waiting->called);
 	return 0;
 }
 

@@ -9,11 +9,12 @@
 #include <linux/stddef.h>
 #include <linux/types.h>
 
-/* From the send call to the bond, and from the bond to the member's driver. */
+/* From the send call to the bond, from the bond to the member's driver, and both together. */
 enum lb_stage {
 	LB_STAGE_APPLICATION = 0,
 	LB_STAGE_DRIVER = 1,
-	LB_STAGES = 2,
+	LB_STAGE_TOTAL = 2,
+	LB_STAGES = 3,
 };
 
 /* Sums and buckets count ticks, so that a square fits 64 bits. */

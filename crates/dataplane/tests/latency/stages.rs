@@ -37,7 +37,8 @@ fn every_datagram_counts_once_in_each_stage() {
         assert_eq!(application.count, 200, "{hook:?}");
         // The kernel's own frames (MLD, say) have no send call and count in the other stage only.
         assert_eq!(count(&meter, Stage::Driver), wire.sent() - before, "{hook:?}");
-        for stage in [Stage::Application, Stage::Driver] {
+        assert_eq!(count(&meter, Stage::Total), 200, "{hook:?}");
+        for stage in Stage::ALL {
             let row = of(&meter, stage).unwrap();
             assert!(!row.max.is_zero() && row.max < Duration::from_secs(5), "{hook:?}: {row:?}");
             let order = [row.min, row.p50, row.p90, row.p99, row.p999, row.max];
@@ -83,6 +84,12 @@ fn what_waits_in_the_members_queue_is_told_by_the_driver_stage() {
         assert_eq!(count(&meter, Stage::Application), 21);
         let application = of(&meter, Stage::Application).unwrap();
         assert!(application.max < driver.max, "{hook:?}: {application:?}");
+        // Of each frame, so its deviation is not that of either part.
+        let total = of(&meter, Stage::Total).unwrap();
+        assert_eq!(total.count, 21);
+        assert!(driver.max <= total.max && total.max <= application.max + driver.max, "{hook:?}: {total:?}");
+        let apart = total.mean.abs_diff(application.mean + driver.mean);
+        assert!(apart <= Duration::from_nanos(3 * 16), "{hook:?}: {total:?}");
     }
 }
 

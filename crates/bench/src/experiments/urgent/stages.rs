@@ -1,6 +1,6 @@
 //! Where messages spend their time on the way out, by the meter of the data path: from the application to the bond, and from the
 //! bond to the NIC's driver, which is where they wait behind others. The papers call these 'application to driver' and 'driver
-//! to NIC'. In a turn of its own, since measuring costs each frame a little.
+//! to NIC', and both together 'application to NIC'. In a turn of its own, since measuring costs each frame a little.
 
 use super::scenario::{LEAD, TAIL};
 use crate::bed::BOND;

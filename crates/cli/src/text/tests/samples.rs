@@ -368,7 +368,15 @@ pub fn latency() -> Vec<LatencyRecord> {
     };
     let application =
         |class: &str, count| LatencyRecord { stage: "application".into(), count, ..driver(class, 1_234) };
-    vec![application("rest", 123_000), driver("rest", 123_456), application("voice", 0), driver("voice", 250)]
+    let total = |class: &str, count| LatencyRecord { stage: "total".into(), count, ..driver(class, 124_690) };
+    vec![
+        application("rest", 123_000),
+        driver("rest", 123_456),
+        total("rest", 122_900),
+        application("voice", 0),
+        driver("voice", 250),
+        total("voice", 0),
+    ]
 }
 
 /// Two counters, one of them at zero.

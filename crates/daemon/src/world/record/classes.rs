@@ -88,6 +88,7 @@ fn one_latency(bond: &Bond, row: &Latency) -> Option<LatencyRecord> {
         stage: match row.stage {
             Stage::Application => "application".to_owned(),
             Stage::Driver => "driver".to_owned(),
+            Stage::Total => "total".to_owned(),
         },
         count: row.count,
         min_ns: nanoseconds(row.min),
