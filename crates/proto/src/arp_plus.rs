@@ -16,7 +16,7 @@ use crate::{
     random::Random,
     secret::{Numbers, Secret},
 };
-use linkbraid_wire::{HostId, MacAddr};
+use linkbraid_wire::{HostId, Kind, MacAddr};
 use std::net::IpAddr;
 
 mod counter;
@@ -174,6 +174,12 @@ impl ArpPlus {
             Input::Taken(macs) => self.table.set_taken(macs, &mut self.out),
             Input::Proven { peer, mac, asked } => {
                 self.table.proven(now, (peer, mac, asked), &self.timing, &mut self.out);
+            }
+            Input::Met { slot, mac, host } => {
+                //= docs/arp-plus.md#15.11
+                if self.state != State::S0 && self.table.get(&PeerKey::Host(host)).is_none() {
+                    self.send(slot, mac, Kind::Broadcast);
+                }
             }
             Input::Probed(peers) => self.table.take_probed(now, &peers, &mut self.out),
             Input::NobodyObjects(peer) => {

@@ -103,6 +103,15 @@ pub enum Action {
         /// The frame.
         frame: Vec<u8>,
     },
+    /// A member of another host has proven that it speaks now.
+    Met {
+        /// The own member that heard it.
+        slot: u8,
+        /// Its MAC.
+        mac: MacAddr,
+        /// Its host.
+        host: HostId,
+    },
     /// A host that was not heard before speaks without a key of ours.
     Unkeyed(Unkeyed),
 }
@@ -233,6 +242,7 @@ impl Auth {
                 }
                 self.counters.one(Counter::Proven);
                 self.refused.has_key(frame.probe.host, src);
+                self.out.push_back(Action::Met { slot: port.slot, mac: src, host: frame.probe.host });
                 self.challenges.retain(|(_, mac), _| *mac != src);
                 Ok(Judged::WasForUs)
             }

@@ -61,6 +61,15 @@ pub enum Input<'a> {
         /// When it left.
         asked: Time,
     },
+    /// That member of a host has proven by a key that it speaks now. What it had said before was refused.
+    Met {
+        /// The own member that heard it.
+        slot: u8,
+        /// Its MAC.
+        mac: MacAddr,
+        /// Its host.
+        host: HostId,
+    },
     /// The peers that are probed now, and when a lane of each was proven last in the epoch that is known. Handed in before
     /// `Timeout` where [`super::ArpPlus::follows_probes`].
     Probed(BTreeMap<PeerKey, Option<Time>>),

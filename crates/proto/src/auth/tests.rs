@@ -70,7 +70,7 @@ impl Node {
         actions
             .filter_map(|action| match action {
                 Action::Send { frame, .. } => Some(frame),
-                Action::Unkeyed(_) => None,
+                Action::Met { .. } | Action::Unkeyed(_) => None,
             })
             .collect()
     }

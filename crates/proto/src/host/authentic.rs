@@ -26,10 +26,13 @@ impl Host {
         let port = Port { slot, mac: mac.unwrap_or(MacAddr::ZERO), own: &own };
         let admits = self.auth.admit(self.now, port, bytes);
         while let Some(action) = self.auth.poll_action() {
-            self.actions.push_back(match action {
-                auth::Action::Send { slot, frame } => Action::Send { slot, frame },
-                auth::Action::Unkeyed(host) => Action::Unkeyed(host),
-            });
+            match action {
+                auth::Action::Send { slot, frame } => self.actions.push_back(Action::Send { slot, frame }),
+                auth::Action::Unkeyed(host) => self.actions.push_back(Action::Unkeyed(host)),
+                auth::Action::Met { slot, mac, host } => {
+                    self.arp_plus.handle(self.now, arp_plus::Input::Met { slot, mac, host });
+                }
+            }
         }
         admits
     }

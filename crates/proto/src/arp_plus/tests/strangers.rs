@@ -76,6 +76,20 @@ fn a_member_leads_to_its_host_once_it_speaks_or_answers() {
     assert_eq!((known(&host), changed(&answered)), ([true, true, false, true], true));
 }
 
+//= docs/arp-plus.md#15.11 type=test
+#[test]
+fn who_has_just_proven_its_key_is_asked_for_its_mapping_unless_it_is_known() {
+    let met = Input::Met { slot: 0, mac: mac(2, 1), host: HostId([2; 16]) };
+    assert!(Host::stopped(1, 1, 1).handle(met.clone()).is_empty());
+    let mut host = Host::running(1, 1);
+    let asked = host.handle(met.clone());
+    let asks: Vec<_> =
+        sent(&asked).into_iter().map(|(slot, frame)| (slot, frame.dst, frame.parsed.message.kind)).collect();
+    assert_eq!(asks, [(0, mac(2, 1), Kind::Broadcast)]);
+    host.hear(0, &Host::running(2, 2).says(Kind::Reply));
+    assert!(host.handle(met).is_empty());
+}
+
 //= docs/arp-plus.md#7.8 type=test
 #[test]
 fn a_primary_mac_out_of_hearing_leads_to_its_host_unless_a_plain_host_has_it() {
