@@ -84,7 +84,7 @@
 #define LB_STRANGERS_AGAIN (LB_PLAIN_PLAN_FIRST + 2)
 #define LB_STRANGERS_PROBES (LB_PLAIN_PLAN_FIRST + 3)
 /* MACs of strangers that were heard lately are remembered in so many sets (a power of two) of so many places. */
-#define LB_STRANGER_SETS 32768
+#define LB_STRANGER_SETS 131072
 #define LB_STRANGER_PLACES 4
 /* A stranger is heard again if it was heard at most so many units of 2^26 ns before (2.5 s): true hosts speak each second. */
 #define LB_STRANGER_AGE_MAX 37
