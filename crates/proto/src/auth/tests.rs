@@ -22,13 +22,15 @@ struct Node {
     auth: Auth,
     mac: MacAddr,
     number: u8,
+    /// Who has proven something to it.
+    met: Vec<(u8, MacAddr, HostId)>,
 }
 
 impl Node {
     fn new(number: u8, seed: u64, settings: Settings) -> Node {
         let mut auth = Auth::new(HostId([number; 16]), 1, seed);
         auth.set(settings);
-        Node { auth, mac: MacAddr([2, 0, 0, 0, 0, number]), number }
+        Node { auth, mac: MacAddr([2, 0, 0, 0, 0, number]), number, met: Vec::new() }
     }
 
     /// What it announces, without a code.
@@ -66,13 +68,15 @@ impl Node {
 
     /// The frames that it sends of itself.
     fn sends(&mut self) -> Vec<Vec<u8>> {
-        let actions = std::iter::from_fn(|| self.auth.poll_action());
-        actions
-            .filter_map(|action| match action {
-                Action::Send { frame, .. } => Some(frame),
-                Action::Met { .. } | Action::Unkeyed(_) => None,
-            })
-            .collect()
+        let mut frames = Vec::new();
+        while let Some(action) = self.auth.poll_action() {
+            match action {
+                Action::Send { frame, .. } => frames.push(frame),
+                Action::Met { slot, mac, host } => self.met.push((slot, mac, host)),
+                Action::Unkeyed(_) => {}
+            }
+        }
+        frames
     }
 }
 
@@ -107,6 +111,8 @@ fn acquainted(mode: Mode) -> (Node, Node) {
     assert_eq!(other.hears(at(0), &frame), mode == Mode::Permit);
     assert_eq!(settle(at(0), &mut one, &mut other).len(), 4, "a question and an answer each way");
     assert_eq!((one.count(Counter::Proven), other.count(Counter::Proven)), (1, 1));
+    let is = |node: &Node| [(0, node.mac, HostId([node.number; 16]))];
+    assert_eq!((&one.met[..], &other.met[..]), (&is(&other)[..], &is(&one)[..]), "once each");
     (one, other)
 }
 

@@ -146,6 +146,16 @@ fn after_a_minute_of_light_traffic_what_is_told_counts_again() {
 }
 
 #[test]
+fn a_pause_in_which_nobody_looked_teaches_nothing() {
+    let mut bed = Bed::new(&[10_000, 10_000], &[100, 20]);
+    bed.send(15, u64::MAX);
+    let known = bed.shares();
+    bed.now = Time(bed.now.0 + 61_000 * MILLI);
+    bed.send(1, 1000);
+    assert_eq!(bed.shares(), known, "a minute without traffic is none of light traffic");
+}
+
+#[test]
 fn a_bottleneck_behind_all_lanes_brings_shares_back_to_what_is_told() {
     let mut bed = Bed::new(&[1000, 1000], &[1000, 300]);
     bed.send(20, u64::MAX);
