@@ -174,6 +174,7 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	# Examples, too: rules for Prometheus and a dashboard for Grafana.
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR)/prometheus dist/prometheus/*.yml
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR)/grafana dist/grafana/linkbraid.json
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR)/kubernetes dist/kubernetes/*
 	$(RUN) $(BIN) man $(DESTDIR)$(MANDIR)
 	install -d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	$(RUN) $(BIN) completions bash > $(DESTDIR)$(BASHDIR)/linkbraid
@@ -186,7 +187,7 @@ uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules $(DESTDIR)$(NETWORKDIR)/00-linkbraid.network $(DESTDIR)$(NETWORKDIR)/zzz-linkbraid-bond.network
 	rm -f $(IFUPUNITS:%=$(DESTDIR)$(UNITDIR)/%.d/linkbraid.conf)
 	rm -f $(DESTDIR)$(IFUPDIR)/linkbraid $(DESTDIR)$(ADDONDIR)/linkbraid.py $(DESTDIR)$(DHCPDIR)/linkbraid
-	rm -f $(patsubst dist/%,$(DESTDIR)$(DOCDIR)/%,$(wildcard dist/prometheus/*.yml) dist/grafana/linkbraid.json)
+	rm -f $(patsubst dist/%,$(DESTDIR)$(DOCDIR)/%,$(wildcard dist/prometheus/*.yml) dist/grafana/linkbraid.json $(wildcard dist/kubernetes/*))
 	rm -f $(DESTDIR)$(SHARKDIR)/linkbraid.lua $(DESTDIR)$(SOSDIR)/linkbraid.py
 	rm -rf $(DESTDIR)$(COCKPITDIR)
 	rm -f $(DESTDIR)$(MANDIR)/man8/linkbraid.8 $(DESTDIR)$(MANDIR)/man8/linkbraid-*.8 $(DESTDIR)$(MANDIR)/man5/linkbraid.toml.5

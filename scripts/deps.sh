@@ -89,6 +89,8 @@ packages() {
 		echo "podman command:podman podman"
 		echo "crun command:crun"
 		echo "conmon command:conmon"
+		# The types of a cluster's resources, which read those of dist/kubernetes.
+		echo "python3-kubernetes file:/usr/lib/python3/dist-packages/kubernetes/__init__.py"
 		# A cluster whose token may not be late.
 		echo "corosync command:corosync corosync"
 		# Reads captures with the dissectors of dist/wireshark/linkbraid.lua.

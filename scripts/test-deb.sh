@@ -68,7 +68,7 @@ install_old() {
 		/usr/share/man/man8/linkbraid{,-bond-add,-apply,-lab,-bench}.8.gz /usr/share/man/man5/linkbraid.toml.5.gz \
 		/usr/share/bash-completion/completions/linkbraid /usr/share/zsh/vendor-completions/_linkbraid \
 		/usr/share/fish/vendor_completions.d/linkbraid.fish /usr/share/doc/linkbraid/{copyright,changelog.gz,crates.txt} \
-		/usr/share/doc/linkbraid/examples/{linkbraid.toml,prometheus/linkbraid.rules.yml,grafana/linkbraid.json} /lib/udev/rules.d/82-linkbraid.rules \
+		/usr/share/doc/linkbraid/examples/{linkbraid.toml,prometheus/linkbraid.rules.yml,grafana/linkbraid.json,kubernetes/linkbraid.yaml} /lib/udev/rules.d/82-linkbraid.rules \
 		/lib/systemd/network/{00-linkbraid,zzz-linkbraid-bond}.network /etc/network/if-pre-up.d/linkbraid \
 		/lib/systemd/system/{networking,ifup@}.service.d/linkbraid.conf /usr/share/ifupdown2/addons/linkbraid.py \
 		/etc/dhcp/dhclient-enter-hooks.d/linkbraid /usr/lib/python3/dist-packages/sos/report/plugins/linkbraid.py; do

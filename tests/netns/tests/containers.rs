@@ -20,11 +20,11 @@ pub const PART: f64 = 0.85;
 /// Containers that come and go.
 const TIMES: usize = 200;
 
-/// The plugin's network on one host: the addresses that it gives away, and where it remembers them.
-struct Network<'n> {
+/// The plugin's network on one host, as its file has it, and where it remembers which addresses it gave away.
+pub struct Network<'n> {
     host: Host<'n>,
     leases: PathBuf,
-    first: u8,
+    list: Value,
 }
 
 /// A network's file as docs/guides/containers.md shows it, with two addresses of its own, and `leases` to remember them.
@@ -46,14 +46,21 @@ pub fn given(leases: &Path) -> usize {
 }
 
 impl<'n> Network<'n> {
-    fn on(host: Host<'n>, first: u8) -> Self {
+    /// The network of the guide with two addresses, after `change`.
+    pub fn changed(host: Host<'n>, first: u8, change: impl FnOnce(&mut Value)) -> Self {
         let leases = env::temp_dir().join(format!("linkbraid-cni-{}-{first}", process::id()));
-        Self { host, leases, first }
+        let mut list = network(&leases, first);
+        change(&mut list);
+        Self { host, leases, list }
+    }
+
+    fn on(host: Host<'n>, first: u8) -> Self {
+        Self::changed(host, first, |_| ())
     }
 
     /// What the plugin is told of it.
     fn configuration(&self) -> Value {
-        let mut list = network(&self.leases, self.first);
+        let mut list = self.list.clone();
         let mut plugin = list["plugins"][0].take();
         plugin["name"] = list["name"].take();
         plugin["cniVersion"] = list["cniVersion"].take();
@@ -87,7 +94,7 @@ impl<'n> Network<'n> {
 
     /// Attaches a container; what the plugin says of it.
     #[track_caller]
-    fn add(&self, container: Host<'_>) -> Value {
+    pub fn add(&self, container: Host<'_>) -> Value {
         let said = self.asks("ADD", container, None);
         serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
     }

@@ -16,10 +16,14 @@ const TRIES: usize = 5;
 /// Containers that come and go.
 const TIMES: usize = 20;
 
+/// The image that [`Podman::image`] makes.
+pub const IMAGE: &str = "localhost/linkbraid:test";
+
 /// podman on one host of a lab, with containers, images and networks of its own.
-struct Podman<'n> {
+pub struct Podman<'n> {
     host: Host<'n>,
-    folder: PathBuf,
+    /// Where all of it is, with an empty root of a container in `rootfs`.
+    pub folder: PathBuf,
     /// Holds the mounts that its commands share: the containers' network namespaces, and control groups as the kernel has them now,
     /// should this machine still mount them as it did before.
     mounts: Running,
@@ -27,7 +31,7 @@ struct Podman<'n> {
 
 impl<'n> Podman<'n> {
     #[track_caller]
-    fn on(net: &'n Net, name: &str, first: u8) -> Self {
+    pub fn on(net: &'n Net, name: &str, first: u8) -> Self {
         let host = net.host(name);
         let folder = net.lab().folder().join(format!("podman-{name}"));
         let root = folder.join("rootfs");
@@ -43,7 +47,9 @@ impl<'n> Podman<'n> {
         let settings = format!(
             "[network]\nnetwork_backend = \"cni\"\nnetwork_config_dir = \"{}\"\ncni_plugin_dirs = [\"/usr/lib/cni\"]\n\
              [engine]\ncgroup_manager = \"cgroupfs\"\nruntime = \"crun\"\nevents_logger = \"none\"\nlock_type = \"file\"\n\
-             [containers]\nlog_driver = \"none\"\n",
+             infra_image = \"{IMAGE}\"\n\
+             [containers]\nlog_driver = \"none\"\n\
+             default_ulimits = [\"nofile=1024:1024\", \"nproc=1024:1024\"]\n",
             folder.join("cni").display()
         );
         fs::write(folder.join("containers.conf"), settings).expect("writes");
@@ -60,31 +66,48 @@ impl<'n> Podman<'n> {
         Self { host, folder, mounts }
     }
 
-    fn command(&self, words: &str) -> Command {
+    pub fn command(&self, words: &str) -> Command {
         let mut command = self.host.command("nsenter");
         command.args(["--mount", &format!("--target={}", self.mounts.id()), "podman"]);
         for (option, inside) in [("--root", "root"), ("--runroot", "run"), ("--tmpdir", "tmp")] {
             command.arg(option).arg(self.folder.join(inside));
         }
-        command.args(["--storage-driver", "vfs"]).args(words.split(' '));
+        // Control groups for containers take a limit that the lab's machine may not raise.
+        command
+            .args(["--storage-driver", "vfs", "--runtime-flag", "cgroup-manager=disabled"])
+            .args(words.split(' '));
         command.env("CONTAINERS_CONF", self.folder.join("containers.conf"));
         command
     }
 
     #[track_caller]
-    fn does(&self, words: &str) -> String {
+    pub fn does(&self, words: &str) -> String {
         let done = self.command(words).output().expect("podman is installed");
         assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8_lossy(&done.stdout).trim().to_owned()
     }
 
+    /// Makes an image of the empty root and of a program for pods, which live as long as it does.
+    #[track_caller]
+    pub fn image(&self) {
+        let root = self.folder.join("rootfs");
+        fs::copy("/bin/busybox", root.join("busybox")).expect("it is installed");
+        let packed = self.folder.join("image.tar");
+        sh(self.host, &format!("tar --create --directory {} --file {} .", root.display(), packed.display()));
+        self.does(&format!(
+            "import --quiet --change CMD=[\"/busybox\",\"sleep\",\"1000000\"] {} {IMAGE}",
+            packed.display()
+        ));
+    }
+
     /// Runs a program in a new container.
     #[track_caller]
     fn run(&self, options: &str, program: &str) {
-        // The lab's machine may not raise limits.
-        let common = "--network bond0 --cgroups=disabled --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 \
-                      -v /usr:/usr:ro --rootfs";
-        self.does(&format!("run {options} {common} {} {program}", self.folder.join("rootfs").display()));
+        let root = self.folder.join("rootfs");
+        self.does(&format!(
+            "run {options} --network bond0 -v /usr:/usr:ro --rootfs {} {program}",
+            root.display()
+        ));
     }
 
     /// The address of a container.
@@ -102,7 +125,13 @@ impl<'n> Podman<'n> {
 
 impl Drop for Podman<'_> {
     fn drop(&mut self) {
+        let _ = self.command("pod rm --all --force --time 0").output();
         let _ = self.command("rm --all --force --time 0").output();
+        // What podman makes for pods, unless another one's are in it.
+        let mut tidy = self.host.command("nsenter");
+        tidy.args(["--mount", &format!("--target={}", self.mounts.id()), "rmdir"]);
+        tidy.args(["conmon", ""].map(|inside| format!("/sys/fs/cgroup/libpod_parent/{inside}")));
+        let _ = tidy.output();
     }
 }
 

@@ -44,6 +44,7 @@ mod guests;
 mod heartbeats;
 mod hosts;
 mod keys;
+mod kubernetes;
 mod layouts;
 mod leave;
 mod metrics;
