@@ -95,7 +95,7 @@ impl<'n> Podman<'n> {
         let packed = self.folder.join("image.tar");
         sh(self.host, &format!("tar --create --directory {} --file {} .", root.display(), packed.display()));
         self.does(&format!(
-            "import --quiet --change CMD=[\"/busybox\",\"sleep\",\"1000000\"] {} {IMAGE}",
+            "import --quiet --change STOPSIGNAL=SIGKILL --change CMD=[\"/busybox\",\"sleep\",\"1000000\"] {} {IMAGE}",
             packed.display()
         ));
     }
