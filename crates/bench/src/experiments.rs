@@ -109,7 +109,7 @@ pub static EXPERIMENTS: [Experiment; 19] = [
     },
     Experiment {
         name: "tokens",
-        about: "a token of 4 bytes to 8 KiB bounced by 1 to 6 pairs of programs, with one link and with two bonded: between a server and a plain host, and between two hosts that both bond",
+        about: "a token of 4 bytes to 64 KiB bounced by 1 to 6 pairs of programs: between six plain hosts and a server with 1 to 4 links, and between two hosts with one link and with two bonded",
         paper: "ELT, Fig. 5",
         run: tokens::run,
         figure: tokens::figure,

@@ -13,7 +13,7 @@ pub use messages::{
     BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, TripCount, Trips, answered, ms, us,
 };
 pub use quic::QuicFlow;
-pub use rounds::rounds;
+pub use rounds::{Window, rounds};
 pub use tcp::{TcpFlow, TcpRecord};
 
 use linkbraid_api::Error;

@@ -5,6 +5,7 @@ pub(super) mod figure;
 mod idle;
 mod kills;
 mod latency;
+mod mtu;
 mod nodes;
 mod programs;
 mod restart;
@@ -24,6 +25,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         throughput::steps,
         throughput::limited_steps,
         latency::steps,
+        mtu::steps,
         idle::steps,
         restart::steps,
         nodes::steps,
@@ -31,11 +33,12 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     ];
     let steps: usize = steps.iter().map(|steps| steps(run)).sum();
     run.plan_steps(u32::try_from(steps).unwrap_or(u32::MAX));
-    if ["throughput", "limited", "latency", "idle", "restart"].iter().any(|stage| run.wants(stage)) {
+    if ["throughput", "limited", "latency", "mtu", "idle", "restart"].iter().any(|stage| run.wants(stage)) {
         let mut testbed = Testbed::up(run, "pair", 2)?;
         throughput::run(run, &mut testbed)?;
         throughput::run_limited(run, &mut testbed)?;
         latency::run(run, &mut testbed)?;
+        mtu::run(run, &mut testbed)?;
         idle::run(run, &mut testbed)?;
         restart::run(run, &mut testbed)?;
     }

@@ -13,14 +13,23 @@ const WARM_UP: u32 = 50;
 /// A round that takes longer never ends.
 const ROUND_LIMIT: Duration = Duration::from_secs(10);
 
-/// Sends messages of `bytes` bytes from one host to an address of another and back, for this long: half of each round
-/// trip.
+/// When rounds count.
+#[derive(Debug, Clone, Copy)]
+pub enum Window {
+    /// For this long after the first ones.
+    Warm(Duration),
+    /// From this instant on for this long: where several are under way, all count the same time.
+    At(Instant, Duration),
+}
+
+/// Sends messages of `bytes` bytes from one host to an address of another and back: half of each round trip. The last one is
+/// that which goes past the end; it does not count where several are under way.
 pub fn rounds(
     from: Host<'_>,
     to: Host<'_>,
     address: &str,
     bytes: usize,
-    time: Duration,
+    window: Window,
 ) -> Result<Percentiles, Error> {
     let (_, client, server) = connect((from, to), address, |_| Ok(()))?;
     for socket in [&client, &server] {
@@ -29,7 +38,7 @@ pub fn rounds(
     }
     let bytes = bytes.max(1);
     let echo = Task::start(move |_| serve(server, bytes));
-    let half = drive(client, bytes, time)?;
+    let half = drive(client, bytes, window)?;
     let served = echo.join().unwrap_or_else(Err);
     served.map_err(|e| failed(to, "send messages back", &e))?;
     half.map_err(|e| failed(from, "send messages", &e))
@@ -47,7 +56,7 @@ fn serve(mut socket: TcpStream, bytes: usize) -> io::Result<()> {
     }
 }
 
-fn drive(mut socket: TcpStream, bytes: usize, time: Duration) -> Result<io::Result<Percentiles>, Error> {
+fn drive(mut socket: TcpStream, bytes: usize, window: Window) -> Result<io::Result<Percentiles>, Error> {
     let mut half = Percentiles::new()?;
     let mut message = vec![0x5a; bytes];
     let mut round = || -> io::Result<Duration> {
@@ -57,12 +66,30 @@ fn drive(mut socket: TcpStream, bytes: usize, time: Duration) -> Result<io::Resu
         Ok(begin.elapsed() / 2)
     };
     let mut all = || -> io::Result<()> {
-        (0..WARM_UP).try_for_each(|_| round().map(drop))?;
-        let end = Instant::now() + time;
-        while Instant::now() < end {
-            half.add(round()?);
+        let end = match window {
+            Window::Warm(time) => {
+                (0..WARM_UP).try_for_each(|_| round().map(drop))?;
+                Instant::now() + time
+            }
+            Window::At(begin, time) => {
+                while Instant::now() < begin {
+                    round()?;
+                }
+                begin + time
+            }
+        };
+        let mut over = false;
+        while !over {
+            let took = round()?;
+            over = Instant::now() > end;
+            if !over || matches!(window, Window::Warm(_)) {
+                half.add(took);
+            }
         }
         Ok(())
     };
     Ok(all().map(|()| half))
 }
+
+#[cfg(test)]
+mod tests;

@@ -133,11 +133,11 @@ const PAPERS: [Paper; 11] = [
     },
     Paper {
         experiment: "tokens",
-        changed: "The paper does not say how its peer, with one gigabit NIC and one address of the server to send to, reached the server over both of its \
-                  links; a plain host here reaches one. So the same is measured between two hosts that both bond, too.",
+        changed: "A host that does not bond reaches one of the server's links at a time, so each pair has a client of its own, on a link as fast as one of the server's. The paper \
+                  had tokens up to 8 KiB and two links. The same is measured between two hosts that both bond, too.",
         rows: &[(
             "ELT, Fig. 5",
-            "the best of one link and of two, MB/s: a plain host; hosts that both bond",
+            "the best of one link and of two, MB/s: six plain hosts; hosts that both bond",
             "8.9 and 16.4",
             |r| {
                 let best = |links: &str| {
@@ -240,6 +240,32 @@ const PAPERS: [Paper; 11] = [
                     let of =
                         |subject| Some(format!("{:.1} Gbit/s {subject}", flow(r, subject, "mbit")? / 1000.0));
                     Some(format!("{}; {}", of("shm")?, all(["udp", "ofi-net"], ", ", of)?))
+                },
+            ),
+            (
+                "ETHOM, text",
+                "throughput of ETHOM with an MTU of 1500, 4000, 8000, 16,000 and 65,521, Gbit/s",
+                "an MTU below 8 KB is named as a shortcoming",
+                |r| {
+                    all(["1500", "4000", "8000", "16000", "65521"], ", ", |mtu| {
+                        Some(format!("{:.1}", r.median(&format!("mtu/shm/{mtu}"), "mbit")? / 1000.0))
+                    })
+                },
+            ),
+            (
+                "ETHOM, Figs. 7 and 8",
+                "interrupts and system time while messages of 64 bytes bounce: Ethernet; ETHOM",
+                "no interrupts; one core busy all the time",
+                |r| {
+                    let of = |subject| {
+                        let of = |metric| r.median(&format!("latency/{subject}/64"), metric);
+                        Some(format!(
+                            "{:.0} a second and {:.2} s {subject}",
+                            of("interrupts")?,
+                            of("system")?
+                        ))
+                    };
+                    all(["veth", "shm"], "; ", of)
                 },
             ),
             (

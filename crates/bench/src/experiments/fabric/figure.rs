@@ -3,13 +3,14 @@
 use super::programs::{self, SOCKPERF_BYTES};
 use super::subject::*;
 use super::throughput::{LIMITED, LIMITS, limited_id};
-use super::{idle, latency, nodes, restart};
+use super::{idle, latency, mtu, nodes, restart};
 use crate::experiments::prelude::*;
 use crate::plot::Groups;
 use crate::run::CCS;
 
 /// The networks whose latency and throughput over message size are drawn, as in the paper's Figs. 5 and 6.
-const SIZED: [&str; 8] = ["veth", "shm", "vxlan", "udp-vxlan", "udp", "udp-queues", "ofi-net", "ofi-tcp"];
+const SIZED: [&str; 9] =
+    ["veth", "gigabit", "shm", "vxlan", "udp-vxlan", "udp", "udp-queues", "ofi-net", "ofi-tcp"];
 /// The networks whose flow is drawn; more names do not fit under an axis.
 const FLOWS: [Subject; 9] = [VETH, SHM, SHM_LARGE, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, OFI_NET, OFI_TCP];
 const WAITING: [&str; 6] = ["veth", "shm", "shm-busy", "shm-sleep", "udp", "udp-busy"];
@@ -20,18 +21,22 @@ pub(in crate::experiments) fn draw(report: &Report) -> Figure {
     };
     let [netpipe, sockperf] =
         ["netpipe", "sockperf"].map(|word| move |subject: &str, bytes| programs::id(word, subject, bytes));
-    let cost = "Time of all processors during the flow, cubic (Fig. 8)";
-    let happenings = "Interrupts and context switches during the flow, cubic (Fig. 7)";
+    let cost = "Time of all processors during the flow, cubic";
+    let happenings = "Interrupts and context switches during the flow, cubic";
     let panels = [
         throughput(report),
         limited(report),
         of("RTT/2 over message size (Fig. 5)", &SIZED, &latency::id, "half_us"),
         of("Throughput over message size, one at a time (Fig. 6)", &SIZED, &latency::id, "mbit"),
+        of("Interrupts over message size (Fig. 7)", &SIZED, &latency::id, "interrupts"),
+        of("Context switches over message size", &SIZED, &latency::id, "switches"),
+        of("System time over message size (Fig. 8)", &SIZED, &latency::id, "system"),
         of("RTT/2 by how a fabric's threads wait", &WAITING, &latency::id, "half_us"),
         of("RTT/2 as NPtcp tells it, the best of seven", &SIZED, &netpipe, "half_us"),
         sized(report, "RTT/2 of UDP as sockperf tells it", &SIZED, &SOCKPERF_BYTES, sockperf, "half_us"),
         meanwhile(report, cost, &["user", "system", "interrupt"], "seconds a second"),
         meanwhile(report, happenings, &["interrupts", "switches"], "a second").in_decades(),
+        lengths(report),
         idle(report),
         restarts(report),
         memory(report),
@@ -82,15 +87,35 @@ pub(in crate::experiments) fn sized(
     let at = |bytes: &usize| (*bytes as f64).log2();
     let mut panel = Panel::over(sizes.iter().map(at));
     for subject in subjects {
-        panel = panel.line(*subject, |x| report.spread(&id(subject, x.exp2().round() as usize), metric));
+        // What took nothing at all has no place on an axis of decades.
+        let of = |x: f64| report.spread(&id(subject, x.exp2().round() as usize), metric);
+        panel = panel.line(*subject, |x| of(x).filter(|spread| spread.min > 0.0));
     }
     panel.ticks = sizes.iter().map(|bytes| (at(bytes), size(*bytes))).collect();
-    let unit = if metric.ends_with("mbit") { "Mbit/s" } else { "us" };
+    let unit = match metric {
+        "interrupts" | "switches" => "a second",
+        "system" => "seconds a second",
+        metric if metric.ends_with("mbit") => "Mbit/s",
+        _ => "us",
+    };
     panel.titled(title, "bytes in a message", unit).in_decades()
 }
 
 fn size(bytes: usize) -> String {
-    if bytes >= 1024 { format!("{}K", bytes / 1024) } else { bytes.to_string() }
+    match bytes {
+        0..1024 => bytes.to_string(),
+        1024..1_048_576 => format!("{}K", bytes / 1024),
+        _ => format!("{}M", bytes >> 20),
+    }
+}
+
+/// One flow by the length of frames.
+fn lengths(report: &Report) -> Panel {
+    let all = Panel::groups(mtu::MTUS.map(|mtu| (mtu.to_string(), mtu)));
+    let panel = mtu::SUBJECTS.iter().fold(all, |panel, subject| {
+        panel.bar(subject.word, |mtu| Some(report.spread(&mtu::id(subject.word, mtu), "mbit")?.over(1000.0)))
+    });
+    panel.measured().panel("Throughput of one TCP flow by MTU, cubic", "MTU", "Gbit/s")
 }
 
 /// What the machine did during a flow.

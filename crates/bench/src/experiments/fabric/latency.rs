@@ -5,15 +5,18 @@ use super::programs::{self, PROGRAMS};
 use super::subject::*;
 use super::testbed::Testbed;
 use super::{Turn, in_turns, put_beside, wanted};
+use crate::activity::Activity;
 use crate::experiments::prelude::*;
-use crate::flow::rounds;
+use crate::flow::{Window, rounds};
 use crate::percentiles::us;
 
-pub(super) const SUBJECTS: [Subject; 12] = [
-    VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, UDP_BUSY, OFI_NET, OFI_TCP,
+pub(super) const SUBJECTS: [Subject; 13] = [
+    VETH, GIGABIT, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, UDP_BUSY, OFI_NET,
+    OFI_TCP,
 ];
 
-pub(super) const BYTES: [usize; 12] = [1, 4, 16, 64, 256, 1024, 4096, 8192, 16_384, 32_768, 65_536, 262_144];
+pub(super) const BYTES: [usize; 14] =
+    [1, 4, 16, 64, 256, 1024, 4096, 8192, 16_384, 32_768, 65_536, 262_144, 1 << 20, 8 << 20];
 const QUICK_BYTES: [usize; 5] = [1, 64, 1024, 8192, 65_536];
 
 const TIME: Duration = Duration::from_millis(300);
@@ -54,7 +57,7 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     subjects(run).len() * run.settings.repeat as usize
 }
 
-fn sizes(run: &Run<'_>) -> &'static [usize] {
+pub(super) fn sizes(run: &Run<'_>) -> &'static [usize] {
     if run.settings.quick { &QUICK_BYTES } else { &BYTES }
 }
 
@@ -68,7 +71,15 @@ fn measure(run: &mut Run<'_>, testbed: &Testbed, at: Turn<'_>) -> Result<(), Err
     let time = if run.settings.quick { QUICK_TIME } else { TIME };
     let mut line = format!("  {:<32} #{}", format!("latency/{}", subject.word), turn + 1);
     for bytes in sizes(run) {
-        let half = rounds(testbed.host(0)?, testbed.host(1)?, &testbed.address(subject, 1), *bytes, time)?;
+        let before = Activity::now()?;
+        let half = rounds(
+            testbed.host(0)?,
+            testbed.host(1)?,
+            &testbed.address(subject, 1),
+            *bytes,
+            Window::Warm(time),
+        )?;
+        let work = Activity::now()?.since(&before);
         let id = id(subject.word, *bytes);
         let median = half.at_us(0.5);
         let values = [
@@ -79,6 +90,10 @@ fn measure(run: &mut Run<'_>, testbed: &Testbed, at: Turn<'_>) -> Result<(), Err
             ("rounds", "", half.len() as f64),
             // Bits a microsecond are Mbit/s.
             ("mbit", "Mbit/s", *bytes as f64 * 8.0 / median),
+            ("user", "s/s", work.user_s),
+            ("system", "s/s", work.system_s + work.interrupt_s),
+            ("interrupts", "1/s", work.interrupts),
+            ("switches", "1/s", work.switches),
         ];
         run.report.note(&id, typed, turn, &values);
         run.report.note_bytes(&id, *bytes);

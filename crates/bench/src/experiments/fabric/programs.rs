@@ -1,8 +1,8 @@
 //! Programs of others over each network, where they are installed: NetPIPE (`NPtcp`), the program of the papers, and sockperf,
 //! the other one that ETHOM's authors measured latency with, whose messages are datagrams of UDP.
 
-use super::Turn;
 use super::testbed::Testbed;
+use super::{Turn, latency};
 use crate::experiments::prelude::*;
 use linkbraid_lab::{Running, tool, wait_for};
 use std::process::Stdio;
@@ -22,7 +22,7 @@ pub(super) struct Program {
     /// Whether it listens on a port, and the words that make it do so: `ADDRESS` is the server's.
     listens: fn(Host<'_>) -> bool,
     server: &'static str,
-    /// The words of a client, with `BYTES` and `FILE` too, and the sizes that it is run with.
+    /// The words of a client, with `BYTES`, `FILE` and `LARGEST` (the most bytes in a message) too, and the sizes that it is run with.
     client: &'static str,
     sizes: &'static [usize],
     /// Whether it writes to `FILE` itself; otherwise what it says goes there.
@@ -32,18 +32,18 @@ pub(super) struct Program {
 }
 
 pub(super) const PROGRAMS: [Program; 2] = [
-    // Sizes are powers of two and half as much more, as they are without a perturbation; a hundred messages a try, of which
+    // Sizes are powers of two and half as much more, as they are without a perturbation; twenty messages a try, of which
     // the best of seven counts.
     Program {
         word: "netpipe",
         program: "NPtcp",
         quick: true,
         listens: |host| host.listens(5002),
-        server: "-p 0 -u 65536 -n 100",
-        client: "-h ADDRESS -p 0 -u 65536 -n 100 -o FILE",
+        server: "-p 0 -u LARGEST -n 20",
+        client: "-h ADDRESS -p 0 -u LARGEST -n 20 -o FILE",
         sizes: &[0],
         writes: true,
-        limit: Duration::from_secs(60),
+        limit: Duration::from_secs(200),
         parse: netpipe,
     },
     // A second is the least that it takes for a size.
@@ -88,12 +88,14 @@ pub(super) fn measure(
     let Program { word, program, listens, server, client, sizes, writes, limit, parse, .. } = program;
     let (near, far) = (testbed.host(0)?, testbed.host(1)?);
     let file = testbed.bed.lab().folder().join(word);
+    let largest = latency::sizes(run).iter().max().copied().unwrap_or_default();
     let cannot = |what, e: std::io::Error| {
         Error::new(file.display().to_string(), format!("cannot {what}"), e.to_string())
     };
     let command = |host: Host<'_>, words: &str, bytes: usize| {
         let words = words.replace("ADDRESS", &testbed.address(subject, 1));
         let words = words.replace("BYTES", &bytes.to_string()).replace("FILE", &file.to_string_lossy());
+        let words = words.replace("LARGEST", &largest.to_string());
         let mut command = host.command(program);
         command.args(words.split(' ')).current_dir(testbed.bed.lab().folder());
         command

@@ -9,8 +9,8 @@ pub(super) struct Subject {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A pair of veth between the two namespaces, and nothing else.
-    Veth,
+    /// A pair of veth between the two namespaces, with a rate in Mbit/s or without one, and nothing else.
+    Veth { mtu: u32, rate: Option<u32> },
     /// The kernel's VXLAN over that pair.
     Vxlan,
     Fabric {
@@ -31,7 +31,7 @@ const fn fabric(word: &'static str, transport: &'static str, mtu: u32, poll: &'s
 const fn queues(word: &'static str, poll: &'static str, encrypt: bool) -> Subject {
     Subject {
         word,
-        kind: Kind::Fabric { transport: "udp:", more: ",vxlan=off", mtu: 1500, poll, encrypt },
+        kind: Kind::Fabric { transport: "udp:", more: ",vxlan=off", mtu: MTU, poll, encrypt },
         quick: true,
     }
 }
@@ -41,14 +41,20 @@ const fn whole(subject: Subject) -> Subject {
     Subject { quick: false, ..subject }
 }
 
-pub(super) const VETH: Subject = Subject { word: "veth", kind: Kind::Veth, quick: true };
+/// The MTU of most, and that of the pair when it is not asked for another one.
+pub(super) const MTU: u32 = 1500;
+
+pub(super) const VETH: Subject =
+    Subject { word: "veth", kind: Kind::Veth { mtu: MTU, rate: None }, quick: true };
+pub(super) const GIGABIT: Subject =
+    whole(Subject { word: "gigabit", kind: Kind::Veth { mtu: MTU, rate: Some(1000) }, ..VETH });
 pub(super) const VXLAN: Subject = Subject { word: "vxlan", kind: Kind::Vxlan, quick: true };
-pub(super) const SHM: Subject = fabric("shm", "shm:", 1500, "adaptive");
+pub(super) const SHM: Subject = fabric("shm", "shm:", MTU, "adaptive");
 pub(super) const SHM_LARGE: Subject = whole(fabric("shm-65521", "shm:", 65_521, "adaptive"));
-pub(super) const SHM_BUSY: Subject = whole(fabric("shm-busy", "shm:", 1500, "busy"));
-pub(super) const SHM_SLEEP: Subject = whole(fabric("shm-sleep", "shm:", 1500, "sleep"));
+pub(super) const SHM_BUSY: Subject = whole(fabric("shm-busy", "shm:", MTU, "busy"));
+pub(super) const SHM_SLEEP: Subject = whole(fabric("shm-sleep", "shm:", MTU, "sleep"));
 /// Without any option: TCP by the kernel's VXLAN, and all else by the queues.
-pub(super) const UDP: Subject = fabric("udp", "udp:", 1500, "adaptive");
+pub(super) const UDP: Subject = fabric("udp", "udp:", MTU, "adaptive");
 /// All by the queues.
 pub(super) const UDP_QUEUES: Subject = queues("udp-queues", "adaptive", false);
 /// The same, encrypted.
@@ -67,9 +73,9 @@ pub(super) const UDP_VXLAN: Subject = Subject {
     quick: true,
 };
 /// The best TCP provider of libfabric 1.16 and 1.17.
-pub(super) const OFI_NET: Subject = fabric("ofi-net", "ofi:net,", 1500, "adaptive");
+pub(super) const OFI_NET: Subject = fabric("ofi-net", "ofi:net,", MTU, "adaptive");
 /// The best one of later versions; before, the one whose wait object sleeps.
-pub(super) const OFI_TCP: Subject = whole(fabric("ofi-tcp", "ofi:tcp,", 1500, "adaptive"));
+pub(super) const OFI_TCP: Subject = whole(fabric("ofi-tcp", "ofi:tcp,", MTU, "adaptive"));
 
 /// The fabrics with the usual settings, one a transport.
 pub(super) const FABRICS: [Subject; 4] = [SHM, UDP, OFI_NET, OFI_TCP];
@@ -81,15 +87,27 @@ impl Subject {
             Kind::Fabric { transport, more, mtu, encrypt, .. } => {
                 Self { kind: Kind::Fabric { transport, more, mtu, poll, encrypt }, ..self }
             }
-            Kind::Veth | Kind::Vxlan => self,
+            Kind::Veth { .. } | Kind::Vxlan => self,
         }
+    }
+
+    /// The same with another MTU.
+    pub fn mtu(self, mtu: u32) -> Self {
+        let kind = match self.kind {
+            Kind::Fabric { transport, more, poll, encrypt, .. } => {
+                Kind::Fabric { transport, more, mtu, poll, encrypt }
+            }
+            Kind::Veth { rate, .. } => Kind::Veth { mtu, rate },
+            Kind::Vxlan => Kind::Vxlan,
+        };
+        Self { kind, ..self }
     }
 
     /// How its threads wait.
     pub fn how(self) -> &'static str {
         match self.kind {
             Kind::Fabric { poll, .. } => poll,
-            Kind::Veth | Kind::Vxlan => "",
+            Kind::Veth { .. } | Kind::Vxlan => "",
         }
     }
 
@@ -105,7 +123,8 @@ impl Subject {
 
     pub fn bases(self) -> &'static [&'static str] {
         match self.kind {
-            Kind::Veth => &[],
+            Kind::Veth { rate: None, .. } => &[],
+            Kind::Veth { .. } => &["veth"],
             Kind::Vxlan => &["veth"],
             Kind::Fabric { transport: "shm:", .. } => &["veth"],
             Kind::Fabric { encrypt: true, .. } => &["udp-queues", "vxlan"],

@@ -1,6 +1,6 @@
 //! Hosts that share a machine, with a daemon each, and networks between them that come and go.
 
-use super::subject::{Kind, Subject};
+use super::subject::{Kind, MTU, Subject};
 use crate::experiments::prelude::*;
 use linkbraid_api::FabricRecord;
 use linkbraid_lab::{tool, wait_for};
@@ -77,7 +77,7 @@ impl Testbed {
 
     pub fn address(&self, subject: Subject, node: usize) -> String {
         match subject.kind {
-            Kind::Veth => pair_address(node),
+            Kind::Veth { .. } => pair_address(node),
             Kind::Vxlan | Kind::Fabric { .. } => format!("198.19.0.{}", node + 1),
         }
     }
@@ -106,7 +106,7 @@ impl Testbed {
             let host = self.host(node)?;
             let address = self.address(subject, node);
             match subject.kind {
-                Kind::Veth => {}
+                Kind::Veth { mtu, .. } => self.lengthen(host, mtu)?,
                 Kind::Vxlan => {
                     let ends = [node, 1 - node].map(pair_address);
                     let lines = [
@@ -134,6 +134,9 @@ impl Testbed {
                     typed.push(format!("linkbraid {line}"));
                 }
             }
+        }
+        if let Kind::Veth { rate: Some(rate), .. } = subject.kind {
+            self.limit(Some(rate))?;
         }
         let first = self.host(0)?;
         for node in 1..self.names.len() {
@@ -192,12 +195,24 @@ impl Testbed {
         for host in self.bed.lab().hosts() {
             // Half of one may be up.
             let _ = match subject.kind {
-                Kind::Veth => Ok(String::new()),
+                Kind::Veth { .. } => self.lengthen(host, MTU).map(|()| String::new()),
                 Kind::Vxlan => host.sh("ip link del vx0"),
                 Kind::Fabric { .. } => host.linkbraid(&format!("fabric del {FABRIC}")),
             };
         }
+        if let Kind::Veth { rate: Some(_), .. } = subject.kind {
+            let _ = self.limit(None);
+        }
         let _ = std::fs::remove_file(&self.memory);
+    }
+
+    /// Gives a host's end of the pair an MTU.
+    fn lengthen(&self, host: Host<'_>, mtu: u32) -> Result<(), Error> {
+        // Only the first two have one.
+        if self.names.len() > 2 {
+            return Ok(());
+        }
+        host.sh(&format!("ip link set {PAIR} mtu {mtu}")).map(drop)
     }
 
     /// Gives each host the others' MACs for good, so that the kernel's search for neighbours, which pauses for a second

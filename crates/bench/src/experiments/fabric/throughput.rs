@@ -59,7 +59,7 @@ fn ccs(run: &Run<'_>, subject: Subject) -> &'static [(&'static str, Cc)] {
 }
 
 /// One flow over a subject that is up for each of `ccs`, noted under its `id`.
-fn measure(
+pub(super) fn measure(
     run: &mut Run<'_>,
     testbed: &Testbed,
     Turn { subject, turn, .. }: Turn<'_>,
