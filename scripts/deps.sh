@@ -81,6 +81,7 @@ packages() {
 		echo "samba command:smbd smbd"
 		echo "smbclient command:smbclient"
 		echo "curl command:curl"
+		echo "postgresql-15 file:/usr/lib/postgresql/15/bin/postgres postgresql"
 		# Nodes of a fabric find each other by it.
 		echo "etcd-server command:etcd etcd"
 		echo "openssl command:openssl"

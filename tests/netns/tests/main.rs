@@ -19,6 +19,7 @@ mod confirm;
 mod containers;
 mod containers_podman;
 mod crowd;
+mod database;
 mod datagrams;
 mod demo;
 mod dhcp;
