@@ -15,7 +15,7 @@ modprobe -a veth bridge sch_tbf sch_netem sch_fq_codel sch_ingress cls_bpf 8021q
 iperf3 --version >/dev/null
 
 # Mbit/s of each link: low, so that the emulated processor is not what limits.
-RATE=20
+RATE=${RATE:-20}
 # The share of a link's rate that TCP's payload has at MTU 1500, with time stamps.
 TCP_SHARE=0.956
 
