@@ -13,7 +13,7 @@ mod subject;
 mod testbed;
 mod throughput;
 
-pub(super) use figure::sized;
+pub(super) use figure::{sized, ticks};
 
 use crate::experiments::prelude::*;
 use std::ops::Range;

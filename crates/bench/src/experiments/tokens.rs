@@ -1,5 +1,6 @@
 //! A token that pairs of programs bounce: Fig. 5 of the ELT paper.
 
+use super::fabric;
 use crate::experiments::prelude::*;
 use crate::flow::{Window, rounds};
 
@@ -141,7 +142,7 @@ pub(super) fn figure(report: &Report) -> Figure {
             let name = if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
             panel.line(name, |x| report.spread(&id(links, pairs, x.exp2().round() as usize), METRIC))
         });
-        panel.ticks = BYTES.map(|bytes| ((bytes as f64).log2(), bytes.to_string())).into();
+        panel.ticks = fabric::ticks(&BYTES);
         Panel { title, x_label: "bytes in a token".into(), y_label: "MB/s".into(), ..panel }
     };
     let panels = vec![

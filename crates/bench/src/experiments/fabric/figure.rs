@@ -91,7 +91,7 @@ pub(in crate::experiments) fn sized(
         let of = |x: f64| report.spread(&id(subject, x.exp2().round() as usize), metric);
         panel = panel.line(*subject, |x| of(x).filter(|spread| spread.min > 0.0));
     }
-    panel.ticks = sizes.iter().map(|bytes| (at(bytes), size(*bytes))).collect();
+    panel.ticks = ticks(sizes);
     let unit = match metric {
         "interrupts" | "switches" => "a second",
         "system" => "seconds a second",
@@ -99,6 +99,17 @@ pub(in crate::experiments) fn sized(
         _ => "us",
     };
     panel.titled(title, "bytes in a message", unit).in_decades()
+}
+
+/// Names of sizes on an axis of their logarithms: each is four times the one before at least, or names would overlap.
+pub(in crate::experiments) fn ticks(sizes: &[usize]) -> Vec<(f64, String)> {
+    let mut last = 0;
+    let named = sizes.iter().filter(|bytes| {
+        let is_far = **bytes >= last * 4;
+        last = if is_far { **bytes } else { last };
+        is_far
+    });
+    named.map(|bytes| ((*bytes as f64).log2(), size(*bytes))).collect()
 }
 
 fn size(bytes: usize) -> String {

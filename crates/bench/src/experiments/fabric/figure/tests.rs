@@ -14,3 +14,9 @@ fn only_what_was_measured_is_drawn() {
     assert_eq!(figure.panels[1].ticks, [(6.0, "64".to_owned())]);
     assert_eq!(figure.panels[0].series[0].points, [(0.0, Spread::one(9.0))]);
 }
+
+#[test]
+fn sizes_that_are_close_to_each_other_are_not_all_named() {
+    let names: Vec<String> = super::ticks(&latency::BYTES).into_iter().map(|(_, name)| name).collect();
+    assert_eq!(names, ["1", "4", "16", "64", "256", "1K", "4K", "16K", "64K", "256K", "1M", "8M"]);
+}
