@@ -8,10 +8,10 @@ mod scratch;
 mod settings;
 
 pub use download::Download;
+pub use scratch::Scratch;
 
 use crate::{Net, SOON};
 use linkbraid_lab::{Host, Running, tool, wait_for};
-use scratch::Scratch;
 use std::{
     fs::{self, File},
     io::Read,

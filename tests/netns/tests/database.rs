@@ -1,7 +1,7 @@
 //! A replica of a PostgreSQL database: it is made over all links, and follows while links fail.
 
 use linkbraid_lab::{Fault, Host, Running, Topology, wait_for};
-use linkbraid_netns_tests::{Net, SOON, until};
+use linkbraid_netns_tests::{Net, SOON, server::Scratch, until};
 use nix::sys::signal::Signal;
 use std::fs;
 use std::os::unix::fs::chown;
@@ -23,29 +23,11 @@ const ROWS: u32 = 600_000;
 const MORE: u32 = 400_000;
 const TRANSACTIONS: u32 = 200;
 
-/// Folders of one test, which go with it.
-struct Folders(PathBuf);
-
-impl Folders {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("linkbraid-database-{}", std::process::id()));
-        make_folder(&path);
-        Self(path)
-    }
-}
-
-/// A folder of the database's user.
+/// Gives a folder to the database's user.
 #[track_caller]
-fn make_folder(path: &Path) {
-    fs::create_dir(path).expect("makes a folder");
+fn give(path: &Path) {
     let user = nix::unistd::User::from_name(USER).expect("reads").expect("the package makes it");
     chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw())).expect("gives it away");
-}
-
-impl Drop for Folders {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A program of the database's on a host, as its user.
@@ -76,7 +58,8 @@ impl<'n> Server<'n> {
         let mut server = command(host, "postgres");
         server.arg("-D").arg(&data).stdin(Stdio::null());
         let socket = data.with_extension("socket");
-        make_folder(&socket);
+        fs::create_dir(&socket).expect("makes a folder");
+        give(&socket);
         // It writes nothing through to the disk.
         server.args([
             "-c",
@@ -152,8 +135,9 @@ fn copy(from: Host<'_>, to: Host<'_>, folder: &Path) -> Duration {
 fn a_replica_is_made_over_all_links_and_follows_while_links_fail() {
     let net = Net::up(Topology::symmetric(2, 4, Some(RATE)));
     let (a, b) = (net.host("a"), net.host("b"));
-    let folders = Folders::new();
-    let at = |name: &str| folders.0.join(name);
+    let scratch = Scratch::new();
+    give(scratch.path());
+    let at = |name: &str| scratch.path().join(name);
     let mut init = command(a, "initdb");
     init.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "-D"]).arg(at("primary"));
     run(init);

@@ -4,12 +4,12 @@
 use crate::containers::Network;
 use crate::containers_podman::{IMAGE, Podman};
 use linkbraid_lab::{Fault, LinkSpec, Topology, daemon};
-use linkbraid_netns_tests::{BOND, Net, flow::Flow, sh, until};
+use linkbraid_netns_tests::{BOND, Net, flow::Flow, server::Scratch, sh, until};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, fs, process};
+use std::{env, fs};
 
 /// Debian's, which has the cluster's types.
 const PYTHON: &str = "/usr/bin/python3";
@@ -33,8 +33,10 @@ fn document<'d>(all: &'d [Value], kind: &str, name: &str) -> &'d Value {
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
-/// What the Node Problem Detector runs: its file, which goes with this value.
-struct Condition(PathBuf);
+/// What the Node Problem Detector runs.
+struct Condition {
+    folder: Scratch,
+}
 
 impl Condition {
     fn of(all: &[Value]) -> Self {
@@ -49,27 +51,25 @@ impl Condition {
         assert_eq!(settings["rules"][0]["condition"], settings["conditions"][0]["type"]);
         let named = format!("--config.custom-plugin-monitor={folder}/condition.json");
         assert!(detector["args"].as_array().expect("some").contains(&json!(named)), "{detector}");
-        let path = env::temp_dir().join(format!("linkbraid-condition-{}", process::id()));
-        fs::write(&path, data["condition.sh"].as_str().expect("text")).expect("writes");
-        Self(path)
+        let condition = Self { folder: Scratch::new() };
+        fs::write(condition.script(), data["condition.sh"].as_str().expect("text")).expect("writes");
+        condition
+    }
+
+    fn script(&self) -> PathBuf {
+        self.folder.path().join("condition.sh")
     }
 
     /// Waits until it ends with this status; its line.
     #[track_caller]
     fn wait(&self, net: &Net, status: i32) -> String {
         let look = || {
-            let done = net.host("a").command("bash").arg(&self.0).output().expect("it is installed");
+            let done = net.host("a").command("bash").arg(self.script()).output().expect("it is installed");
             (done.status.code(), String::from_utf8_lossy(&done.stdout).trim().to_owned())
         };
         let (_, line) = until("the node's condition", look, |(code, _)| *code == Some(status));
         assert!(line.len() <= 80 && !line.contains('\n'), "{line}");
         line
-    }
-}
-
-impl Drop for Condition {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
     }
 }
 

@@ -9,12 +9,17 @@ use std::{
 };
 
 /// A folder of a test, removed on drop.
-pub(super) struct Scratch(PathBuf);
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
 
 impl Scratch {
     /// A new, empty one, that servers can read after they have dropped their privileges.
+    ///
+    /// # Panics
+    /// When it can't be made.
     #[track_caller]
-    pub(super) fn new() -> Self {
+    #[expect(clippy::new_without_default, reason = "it makes a folder")]
+    pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("linkbraid-server-{}-{}", process::id(), NEXT.fetch_add(1, Relaxed));
         let path = env::temp_dir().join(name);
@@ -24,7 +29,8 @@ impl Scratch {
         scratch
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.0
     }
 }
