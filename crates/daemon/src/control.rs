@@ -44,8 +44,7 @@ use tokio::{
 const WAITING_MAX: usize = 256;
 /// The longest sleep: while the loop goes on, so does what shows that it does.
 const TURN: Duration = Duration::from_secs(30);
-/// How often carrier is looked for: the kernel reports an ordinary NIC's carrier once a second at most
-/// (net/core/link_watch.c).
+/// How often carrier is looked for after a change.
 const CARRIER_POLL: Duration = Duration::from_millis(10);
 /// How often it is looked for what the data path is to know of this machine.
 const LOOK: Duration = Duration::from_millis(100);
@@ -119,7 +118,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             said = status;
         }
         let wake = control.wake();
-        let Control { world, operations, .. } = &mut control;
+        let Control { world, operations, carrier, .. } = &mut control;
         tokio::select! {
             biased;
             _ = term.recv() => break,
@@ -127,6 +126,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             error = driver.failed() => return Err(error),
             event = watch.next() => {
                 let event = event.about("daemon", "cannot watch interfaces")?;
+                if matches!(event, LinkEvent::LinkChanged(_)) {
+                    carrier.hurry();
+                }
                 follow::link_event(world, operations, event).await;
             }
             Some(call) = requests.recv() => match call.is_gone() {

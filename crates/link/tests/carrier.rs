@@ -27,8 +27,12 @@ struct Reports {
 
 impl Reports {
     fn start() -> Self {
+        Self::every(PERIOD)
+    }
+
+    fn every(period: Duration) -> Self {
         let (sender, words) = channel();
-        let poll = CarrierPoll::start(PERIOD, move |index, carrier| {
+        let poll = CarrierPoll::start(period, move |index, carrier| {
             let thread = Path::new("/proc/self/task").join(nix::unistd::gettid().to_string());
             let _ = sender.send((index, carrier, thread));
         });
@@ -192,6 +196,20 @@ fn the_thread_ends_with_the_poll() {
         until(|| async { thread.exists() }, |there| !there).await;
         // One that never had a list ends too.
         drop(CarrierPoll::start(PERIOD, |_, _| {}).unwrap());
+    });
+}
+
+#[test]
+fn what_the_kernel_announces_is_looked_into_at_once() {
+    in_namespace(|net| async move {
+        let index = cable(&net, "eth0", "sw0").await;
+        // While nothing changes it is asked every 12.5 s, later than `DEADLINE`.
+        let mut reports = Reports::every(Duration::from_millis(2500));
+        reports.watch(&[(index, "eth0")]);
+        assert_eq!(reports.next(), (index, true));
+        run("ip link set sw0 down");
+        reports.poll.hurry();
+        assert_eq!(reports.next(), (index, false));
     });
 }
 
