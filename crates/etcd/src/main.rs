@@ -9,8 +9,7 @@ mod own;
 mod session;
 mod table;
 
-use capctl::{CapState, prctl};
-use linkbraid_fabric::{Address, Etcd, EtcdOrder, EtcdReport, Join};
+use linkbraid_fabric::{Address, Etcd, EtcdOrder, EtcdReport, Join, confine};
 use login::Login;
 use std::{
     fs,
@@ -47,8 +46,9 @@ enum End {
 }
 
 fn main() -> ExitCode {
-    let started =
-        confine().map_err(|error| format!("cannot give up privileges: {error}")).and_then(|()| Node::start());
+    // Files and TCP need no privilege.
+    let confined = confine(&[]).map_err(|error| format!("cannot give up privileges: {error}"));
+    let started = confined.and_then(|()| Node::start());
     let node = match started {
         Ok(node) => node,
         Err(cause) => {
@@ -67,12 +67,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Gives up all privileges, for good: files and TCP need none.
-fn confine() -> io::Result<()> {
-    prctl::set_no_new_privs()?;
-    Ok(CapState::empty().set_current()?)
 }
 
 fn report(report: &EtcdReport) {

@@ -9,6 +9,8 @@
 mod address;
 mod bytes;
 #[cfg(not(loom))]
+mod confine;
+#[cfg(not(loom))]
 mod directory;
 #[cfg(not(loom))]
 pub mod engine;
@@ -35,6 +37,8 @@ mod udp;
 #[cfg(not(loom))]
 pub use address::{Address, Join, Memory};
 pub use bytes::Bytes;
+#[cfg(not(loom))]
+pub use confine::confine;
 #[cfg(not(loom))]
 pub use directory::{Directory, Live, Look};
 pub use error::{Error, Result};

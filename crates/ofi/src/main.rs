@@ -1,12 +1,14 @@
 //! `linkbraid-ofi`: the queues of a fabric over libfabric, for the daemon that starts this program. libfabric runs here alone, without the
 //! daemon's files and privileges.
 
-mod confine;
-
+use capctl::Cap;
 use std::process::ExitCode;
 
+/// The one privilege that is kept, if it is there: memory that a device writes to is locked.
+const KEPT: Cap = Cap::IPC_LOCK;
+
 fn main() -> ExitCode {
-    if let Err(error) = confine::confine() {
+    if let Err(error) = linkbraid_fabric::confine(&[KEPT]) {
         eprintln!("cannot give up privileges: {error}");
         return ExitCode::FAILURE;
     }
