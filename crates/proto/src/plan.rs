@@ -127,7 +127,7 @@ fn paired(rows: &[PlanMember], columns: &[PlanPeerMember], heard: impl Fn(u8, u8
     let loads = solve(&rows_cap, &columns_cap, &allowed);
     let mut lanes = Vec::new();
     for (row, loads) in rows.iter().zip(&loads) {
-        for (column, load) in columns.iter().zip(loads).filter(|(_, load)| **load > 0) {
+        for (column, load) in columns.iter().zip(loads) {
             lanes.push(lane(*load, row.slot, Some((column.index, column.mac))));
         }
     }

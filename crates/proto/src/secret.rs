@@ -116,5 +116,8 @@ mod tests {
         let mut numbers = Numbers::new(Secret::new([1; 16]));
         let (a, b) = (numbers.secret().0, numbers.secret().0);
         assert!(a != b && a[..8] != a[8..], "all of a secret is drawn");
+        let mut numbers = Numbers::new(Secret::new([1; 16]));
+        let drawn = [numbers.next(), numbers.next()].map(u64::to_le_bytes);
+        assert_eq!(a, *drawn.as_flattened(), "and every byte of it");
     }
 }

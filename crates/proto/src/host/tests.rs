@@ -29,6 +29,26 @@ fn lanes_are_probed_as_the_settings_say() {
 }
 
 #[test]
+fn the_data_path_hears_of_another_mac_of_the_bond() {
+    let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
+    let mut host = Host::new(config, settings(), TableImage::default());
+    let now = Time::from_millis(1);
+    host.handle(now, Input::Members(vec![member(0)]));
+    host.handle(now, Input::Start);
+    let mut is_remade = |mac| {
+        host.write(|_| Ok::<(), ()>(())).expect("nothing fails");
+        while host.poll_action().is_some() {}
+        host.handle(now, Input::Own(answers::Own { mac, addresses: Vec::new(), router: false }));
+        let remade = std::iter::from_fn(|| host.poll_action()).any(|action| action == Action::Tables);
+        assert_eq!(host.image().bond.mac, mac);
+        remade
+    };
+    assert!(is_remade(GATEWAY));
+    assert!(!is_remade(GATEWAY), "nothing is new");
+    assert!(is_remade(STRANGER));
+}
+
+#[test]
 fn a_guest_is_in_the_tables_before_peers_hear_of_it() {
     let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
     let mut host = Host::new(config, settings(), TableImage::default());
