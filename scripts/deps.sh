@@ -10,7 +10,7 @@
 # A Rust tool chain that is there and new enough is used, whoever installed it. Otherwise Debian's packages of a new
 # enough one are installed: Debian 12 has them in its security suite, under names that end in "-web".
 #
-# The group test has servers among its packages (nginx, vsftpd, samba, prometheus, cockpit, corosync, etcd), which the tests start themselves, inside
+# The group test has servers among its packages (nginx, vsftpd, samba, nfs-ganesha, prometheus, cockpit, corosync, etcd), which the tests start themselves, inside
 # their own namespaces and with their own files. On the machine none is wanted: see install_quietly().
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -80,6 +80,9 @@ packages() {
 		echo "vsftpd command:vsftpd vsftpd"
 		echo "samba command:smbd smbd"
 		echo "smbclient command:smbclient"
+		echo "nfs-ganesha command:ganesha.nfsd nfs-ganesha"
+		echo "nfs-ganesha-vfs file:/usr/share/doc/nfs-ganesha-vfs/copyright nfs-ganesha"
+		echo "libnfs-utils command:nfs-cp"
 		echo "curl command:curl"
 		echo "postgresql-15 file:/usr/lib/postgresql/15/bin/postgres postgresql"
 		# Nodes of a fabric find each other by it.

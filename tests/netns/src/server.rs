@@ -33,6 +33,8 @@ pub enum Service {
     Http,
     /// SMB, by samba.
     Smb,
+    /// NFS 4, by nfs-ganesha, which like its client does without the kernel's NFS.
+    Nfs,
 }
 
 /// A server that runs. Dropping it ends it and removes its files, also while panicking; then its log is printed first.
@@ -53,6 +55,16 @@ impl Service {
             Self::Ftp => 2121,
             Self::Http => 8080,
             Self::Smb => 4450,
+            Self::Nfs => 20490,
+        }
+    }
+
+    /// The Debian package of its client.
+    fn client_package(self) -> &'static str {
+        match self {
+            Self::Ftp | Self::Http => "curl",
+            Self::Smb => "smbclient",
+            Self::Nfs => "libnfs-utils",
         }
     }
 
@@ -62,6 +74,7 @@ impl Service {
             Self::Ftp => "vsftpd",
             Self::Http => "nginx",
             Self::Smb => "samba",
+            Self::Nfs => "nfs-ganesha",
         }
     }
 }
@@ -143,10 +156,10 @@ fn digest(file: &Path) -> String {
     digest.to_owned()
 }
 
-/// Whether an IPv4 TCP socket of the host listens on `port`: state 0A in `/proc/net/tcp`.
+/// Whether a TCP socket of the host listens on `port`: state 0A in `/proc/net/tcp`, or in `tcp6`, where some have IPv4 addresses, too.
 fn listens(host: Host<'_>, port: u16) -> bool {
     let wanted = format!(":{port:04X}");
-    let text = host.proc_net("tcp").unwrap_or_default();
+    let text = ["tcp", "tcp6"].map(|table| host.proc_net(table).unwrap_or_default()).concat();
     text.lines().any(|line| {
         let mut words = line.split_whitespace().skip(1);
         words.next().is_some_and(|local| local.ends_with(&wanted)) && words.nth(1) == Some("0A")

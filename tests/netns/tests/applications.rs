@@ -151,3 +151,13 @@ fn smb_to_a_bonded_host() {
     // At both ends in turn.
     survives(Service::Smb, BONDED, [(SERVER, 1), (BONDED, 1), (SERVER, 0)]);
 }
+
+#[test]
+fn nfs_to_a_plain_host() {
+    survives(Service::Nfs, PLAIN, [(SERVER, 0), (SERVER, 1), (SERVER, 0)]);
+}
+
+#[test]
+fn nfs_to_a_bonded_host() {
+    survives(Service::Nfs, BONDED, [(BONDED, 1), (SERVER, 0), (BONDED, 0)]);
+}

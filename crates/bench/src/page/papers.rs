@@ -174,8 +174,8 @@ const PAPERS: [Paper; 11] = [
     },
     Paper {
         experiment: "failover",
-        changed: "A wire that is pulled is a veth whose carrier goes, or a switch's port that drops what it should forward. FTP, web pages and SMB during a failure are tests (tests/netns), with \
-                  vsftpd, nginx and samba; here one TCP flow and numbered datagrams tell how long it takes.",
+        changed: "A wire that is pulled is a veth whose carrier goes, or a switch's port that drops what it should forward. FTP, web pages, SMB and NFS during a failure are tests (tests/netns), with \
+                  vsftpd, nginx, samba and nfs-ganesha; here one TCP flow and numbered datagrams tell how long it takes.",
         rows: &[
             (
                 "ELT, text",

@@ -1,6 +1,6 @@
 //! A download under way, watched: it must not stall.
 
-use super::{Server, Service, digest, settings, start};
+use super::{Server, digest, settings, start};
 use crate::SOON;
 use linkbraid_lab::{Host, Running, wait_for};
 use std::{
@@ -31,8 +31,7 @@ impl<'server> Download<'server> {
         let mut command = settings::client(server.service, server.host, host, &target);
         let log = File::create(target.with_file_name("client")).expect("makes a file");
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("an open file")).stderr(log);
-        let package = if server.service == Service::Smb { "smbclient" } else { "curl" };
-        let client = start(command, package);
+        let client = start(command, server.service.client_package());
         Self { server, client, target, received: 0, grew: Instant::now(), longest: Duration::ZERO }
     }
 

@@ -39,6 +39,14 @@ pub(super) fn server(service: Service, host: Host<'_>, folder: &Path) -> Command
             command.arg(format!("--configfile={}", settings.display()));
             command.arg(format!("--log-basename={}", folder.display()));
         }
+        Service::Nfs => {
+            text = ganesha(address, port, folder);
+            command = host.command("ganesha.nfsd");
+            command.arg("-F").arg("-f").arg(&settings).arg("-L").arg(folder.join("log"));
+            command.arg("-p").arg(folder.join("pid"));
+            // It would ask the machine's bus for a name.
+            command.env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere");
+        }
     }
     fs::write(&settings, text).expect("writes");
     command
@@ -56,6 +64,11 @@ pub(super) fn client(service: Service, server: Host<'_>, host: Host<'_>, target:
             // What it keeps goes into the server's folders, not into the machine's.
             command.arg(format!("--configfile={}", target.with_file_name(SETTINGS).display()));
             command.args(["-c", &format!("get {FILE} {}", target.display())]);
+            return command;
+        }
+        Service::Nfs => {
+            let mut command = host.command("nfs-cp");
+            command.arg(format!("nfs://{address}/{CONTENT}/{FILE}?nfsport={port}&version=4")).arg(target);
             return command;
         }
     };
@@ -134,5 +147,24 @@ fn samba(address: &str, port: u16, folder: &Path) -> String {
          path = {folder}/{CONTENT}\n\
          guest ok = yes\n\
          read only = yes\n"
+    )
+}
+
+/// ganesha.conf(8): anybody may read, by NFS 4 alone, which needs no port mapper.
+fn ganesha(address: &str, port: u16, folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "NFS_CORE_PARAM {{ Protocols = 4; NFS_Port = {port}; Bind_addr = {address}; Enable_NLM = false; Enable_RQUOTA = false; }}\n\
+         NFSV4 {{ RecoveryBackend = fs_ng; RecoveryRoot = {folder}; Graceless = true; }}\n\
+         NFS_KRB5 {{ Active_krb5 = false; CCacheDir = {folder}; }}\n\
+         EXPORT {{\n\
+         Export_Id = 1;\n\
+         Path = {folder}/{CONTENT};\n\
+         Pseudo = /{CONTENT};\n\
+         Access_Type = RO;\n\
+         Squash = No_Root_Squash;\n\
+         SecType = sys, none;\n\
+         FSAL {{ Name = VFS; }}\n\
+         }}\n"
     )
 }
