@@ -159,6 +159,8 @@ fn keys_are_exchanged_under_traffic_and_nothing_is_lost() {
     let lost = || net.counter("a", "probe_lane_lost") + net.counter("b", "probe_lane_lost");
     let refused = || net.counter("a", "auth_other_key") + net.counter("b", "auth_other_key");
     let before = (lost(), refused());
+    let frames = || net.counter("a", "tx_peer");
+    let begun = frames();
     let mut ping = a.command("ping");
     ping.args(["-n", "-q", "-i", "0.01", b.ipv4()]).stdout(Stdio::piped());
     let ping = ping.spawn().expect("ping runs");
@@ -180,6 +182,7 @@ fn keys_are_exchanged_under_traffic_and_nothing_is_lost() {
     let count = accepted();
     wait_until(SOON, "frames by the new key", accepted, |n| *n > count + 60)
         .unwrap_or_else(|e| panic!("{e}"));
+    wait_until(SOON, "pings", frames, |n| *n > begun + 50).unwrap_or_else(|e| panic!("{e}"));
     kill(Pid::from_raw(ping.id() as i32), Signal::SIGINT).expect("runs");
     let said = String::from_utf8_lossy(&ping.wait_with_output().expect("ends").stdout).into_owned();
     let number = |what: &str| {
