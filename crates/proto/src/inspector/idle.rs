@@ -56,8 +56,9 @@ impl Inspector {
             } else if !peer.lanes.is_empty() && now >= peer.idle_from && peer.is_settled() {
                 self.leave_unprobed(key);
             }
-            // Those for which there was no room have it now, maybe.
-            let lacks = |peer: &Peer| !peer.unprobed && peer.lanes.is_empty();
+            // Those for which there was no room, or not for all lanes, have it now, maybe.
+            let own = self.members.len();
+            let lacks = |peer: &Peer| !peer.unprobed && peer.lanes.len() < peer.report.members.len() * own;
             if self.lanes < limits::PROBED_LANES_MAX && self.peers.get(&key).is_some_and(lacks) {
                 self.make_lanes_of(now, key, true);
             }

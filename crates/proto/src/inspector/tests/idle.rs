@@ -286,3 +286,31 @@ fn idle_peers_make_room_for_those_in_use() {
     assert!(has_lanes(&inspector, 33));
     assert!(inspector.snapshot(Time::ZERO).lanes.len() <= limits::PROBED_LANES_MAX);
 }
+
+/// A peer for whose last lanes there was no room.
+#[test]
+fn a_peer_with_some_of_its_lanes_gets_the_others_when_there_is_room() {
+    let slots = 16;
+    let peer = |host: u8, members: u8| {
+        let heard = || (0..slots).collect();
+        let member = |index| PeerMemberReport { index, mac: mac(host, index), up: true, heard: heard() };
+        let members = (0..members).map(member).collect();
+        PeerReport { key: key(host), epoch: Some(5), probes: true, long_probes: true, members }
+    };
+    let mut inspector = Inspector::new(Config::new(HostId([0; 16]), 1), 7);
+    inspector.handle(Time::ZERO, Input::Members((0..slots).map(report).collect()));
+    // All lanes that there may be but 16, and then one of 32.
+    let others = (1..=31).map(|host| peer(host, 16)).chain([peer(32, 15)]);
+    inspector.handle(Time::ZERO, Input::Peers(others.chain([peer(33, 2)]).collect()));
+    let lanes = |inspector: &Inspector| {
+        inspector.snapshot(Time::ZERO).lanes.iter().filter(|lane| lane.lane.peer == key(33)).count()
+    };
+    assert_eq!(lanes(&inspector), 16);
+    inspector.handle(Time::ZERO, Input::Peer(key(1), None));
+    let end = Time::ZERO + limits::IDLE_LOOK;
+    while let Some(at) = inspector.poll_timeout().filter(|at| *at <= end) {
+        inspector.handle(at, Input::Timeout);
+        while inspector.poll_action().is_some() {}
+    }
+    assert_eq!(lanes(&inspector), 32);
+}
