@@ -10,6 +10,16 @@ use std::time::Duration;
 const GATEWAY: MacAddr = MacAddr([6, 0, 0, 0, 0, 1]);
 const STRANGER: MacAddr = MacAddr([6, 0, 0, 0, 0, 66]);
 
+/// A host of one member, and when it started.
+fn started() -> (Host, Time) {
+    let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
+    let mut host = Host::new(config, settings(), TableImage::default());
+    let now = Time::from_millis(1);
+    host.handle(now, Input::Members(vec![member(0)]));
+    host.handle(now, Input::Start);
+    (host, now)
+}
+
 #[test]
 fn lanes_are_probed_as_the_settings_say() {
     let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
@@ -30,11 +40,7 @@ fn lanes_are_probed_as_the_settings_say() {
 
 #[test]
 fn the_data_path_hears_of_another_mac_of_the_bond() {
-    let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
-    let mut host = Host::new(config, settings(), TableImage::default());
-    let now = Time::from_millis(1);
-    host.handle(now, Input::Members(vec![member(0)]));
-    host.handle(now, Input::Start);
+    let (mut host, now) = started();
     let mut is_remade = |mac| {
         host.write(|_| Ok::<(), ()>(())).expect("nothing fails");
         while host.poll_action().is_some() {}
@@ -50,11 +56,7 @@ fn the_data_path_hears_of_another_mac_of_the_bond() {
 
 #[test]
 fn a_guest_is_in_the_tables_before_peers_hear_of_it() {
-    let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
-    let mut host = Host::new(config, settings(), TableImage::default());
-    let now = Time::from_millis(1);
-    host.handle(now, Input::Members(vec![member(0)]));
-    host.handle(now, Input::Start);
+    let (mut host, now) = started();
     host.write(|_| Ok::<(), ()>(())).expect("nothing fails");
     while host.poll_action().is_some() {}
     let guest = MacAddr([0x52, 0x54, 0, 0, 0, 1]);

@@ -2,8 +2,8 @@
 
 use super::{
     Counter, Event, Inspector, LaneId, LaneReason, LaneSignal, LaneState, LaneUse, MemberReason,
-    MemberReport, MemberSignal, MemberState, Peer, PeerReport, Plain, Timing, Usage, Wake, lane::Lane,
-    member::Member, rate::Demand,
+    MemberReport, MemberSignal, MemberState, Peer, PeerMemberReport, PeerReport, Plain, Timing, Usage, Wake,
+    lane::Lane, member::Member, rate::Demand,
 };
 use crate::{Time, arp_plus::PeerKey, limits};
 use std::{
@@ -11,13 +11,21 @@ use std::{
     time::Duration,
 };
 
+impl Peer {
+    /// It may be made up, and then each lane is one too many: only those are made by which it was heard.
+    fn is_only_heard(&self) -> bool {
+        //= docs/arp-plus.md#11.10
+        self.plain.is_none() && !self.answers
+    }
+}
+
 impl Inspector {
     pub(super) fn set_members(&mut self, now: Time, mut reports: Vec<MemberReport>) {
         if reports.len() > limits::MEMBERS_MAX {
             self.out.counters.add(Counter::LimitMembers, (reports.len() - limits::MEMBERS_MAX) as u64);
             reports.truncate(limits::MEMBERS_MAX);
         }
-        // Polls report the same a hundred times a second.
+        // Polls report the same again and again.
         if reports.iter().eq(self.members.values().map(|member| &member.report)) {
             return;
         }
@@ -188,13 +196,22 @@ impl Inspector {
         }
     }
 
-    /// Gives a peer the lanes that it is to have: each own member with each of its own.
+    /// How many lanes a peer is to have: each own member with each of its own. One that has not answered has those that are heard.
+    pub(super) fn lanes_wanted(&self, peer: &Peer) -> usize {
+        let heard = |member: &PeerMemberReport| {
+            self.members.keys().filter(|slot| member.heard.contains(slot)).count()
+        };
+        match peer.is_only_heard() {
+            true => peer.report.members.iter().map(heard).sum(),
+            false => peer.report.members.len() * self.members.len(),
+        }
+    }
+
+    /// Gives a peer the lanes that it is to have.
     pub(super) fn make_lanes_of(&mut self, now: Time, key: PeerKey, fresh: bool) {
         let Some(peer) = self.peers.get(&key).filter(|peer| !peer.unprobed) else { return };
         let members = peer.report.members.clone();
-        //= docs/arp-plus.md#11.10
-        // It may be made up, and then each lane is one too many.
-        let only_heard = peer.plain.is_none() && !peer.answers;
+        let (only_heard, wanted) = (peer.is_only_heard(), self.lanes_wanted(peer));
         let stale = |at: &(u8, u8), lane: &Lane| {
             !members.iter().any(|member| member.index == at.1 && member.mac == lane.mac)
         };
@@ -202,7 +219,7 @@ impl Inspector {
             peer.lanes.iter().filter(|(at, lane)| stale(at, lane)).map(|(at, _)| *at).collect();
         gone.into_iter().for_each(|(slot, index)| self.remove_lane(LaneId { peer: key, slot, index }));
         let slots: Vec<u8> = self.members.keys().copied().collect();
-        self.make_room(key, slots.len() * members.len());
+        self.make_room(key, wanted);
         for (row, slot) in slots.into_iter().enumerate() {
             for (column, member) in members.iter().enumerate() {
                 let id = LaneId { peer: key, slot, index: member.index };

@@ -263,54 +263,75 @@ fn neighbours_that_leave_are_replaced_and_the_ring_closes() {
     assert_eq!(crowd.inspector.poll_timeout(), None);
 }
 
+/// Most members that a host may have.
+const WIDE: u8 = limits::MEMBERS_MAX as u8;
+
+/// A peer that is heard by all of so many own members.
+fn wide(host: u8, members: u8) -> PeerReport {
+    let heard = || (0..WIDE).collect();
+    let member = |index| PeerMemberReport { index, mac: mac(host, index), up: true, heard: heard() };
+    let members = (0..members).map(member).collect();
+    PeerReport { key: key(host), epoch: Some(5), probes: true, long_probes: true, members }
+}
+
+/// A host with that many members and these peers.
+fn wide_host(peers: impl Iterator<Item = PeerReport>) -> Inspector {
+    let mut inspector = Inspector::new(Config::new(HostId([0; 16]), 1), 7);
+    inspector.handle(Time::ZERO, Input::Members((0..WIDE).map(report).collect()));
+    inspector.handle(Time::ZERO, Input::Peers(peers.collect()));
+    inspector
+}
+
+fn lanes_of(inspector: &Inspector, host: u8) -> usize {
+    inspector.snapshot(Time::ZERO).lanes.iter().filter(|lane| lane.lane.peer == key(host)).count()
+}
+
 /// More peers at a time than may be probed.
 #[test]
 fn idle_peers_make_room_for_those_in_use() {
-    let members = 16;
-    let crowd_of = |host: u8| {
-        let heard = || (0..members).collect();
-        let member = |index| PeerMemberReport { index, mac: mac(host, index), up: true, heard: heard() };
-        let members = (0..members).map(member).collect();
-        PeerReport { key: key(host), epoch: Some(5), probes: true, long_probes: true, members }
-    };
-    let mut inspector = Inspector::new(Config::new(HostId([0; 16]), 1), 7);
-    inspector.handle(Time::ZERO, Input::Members((0..members).map(report).collect()));
-    inspector.handle(Time::ZERO, Input::Peers((1..=33).map(crowd_of).collect()));
-    let has_lanes = |inspector: &Inspector, host| {
-        inspector.snapshot(Time::ZERO).lanes.iter().any(|lane| lane.lane.peer == key(host))
-    };
-    assert!(!has_lanes(&inspector, 33), "32 peers of 256 lanes are all that may be probed");
+    let mut inspector = wide_host((1..=33).map(|host| wide(host, WIDE)));
+    assert_eq!(lanes_of(&inspector, 33), 0, "32 peers of 256 lanes are all that may be probed");
     let lane = LaneId { peer: key(33), slot: 0, index: 0 };
     inspector.handle(Time::ZERO, Input::PlanOf(key(33), vec![LaneUse { lane, usage: Usage::Light }]));
-    inspector.handle(Time::ZERO, Input::Peer(key(33), Some(PeerReport { epoch: Some(6), ..crowd_of(33) })));
-    assert!(has_lanes(&inspector, 33));
+    inspector.handle(Time::ZERO, Input::Peer(key(33), Some(PeerReport { epoch: Some(6), ..wide(33, WIDE) })));
+    assert_ne!(lanes_of(&inspector, 33), 0);
     assert!(inspector.snapshot(Time::ZERO).lanes.len() <= limits::PROBED_LANES_MAX);
+}
+
+/// Lets time pass, with no answer of any peer.
+fn wait(inspector: &mut Inspector, time: Duration) {
+    let end = Time::ZERO + time;
+    while let Some(at) = inspector.poll_timeout().filter(|at| *at <= end) {
+        inspector.handle(at, Input::Timeout);
+        while inspector.poll_action().is_some() {}
+    }
 }
 
 /// A peer for whose last lanes there was no room.
 #[test]
 fn a_peer_with_some_of_its_lanes_gets_the_others_when_there_is_room() {
-    let slots = 16;
-    let peer = |host: u8, members: u8| {
-        let heard = || (0..slots).collect();
-        let member = |index| PeerMemberReport { index, mac: mac(host, index), up: true, heard: heard() };
-        let members = (0..members).map(member).collect();
-        PeerReport { key: key(host), epoch: Some(5), probes: true, long_probes: true, members }
-    };
-    let mut inspector = Inspector::new(Config::new(HostId([0; 16]), 1), 7);
-    inspector.handle(Time::ZERO, Input::Members((0..slots).map(report).collect()));
     // All lanes that there may be but 16, and then one of 32.
-    let others = (1..=31).map(|host| peer(host, 16)).chain([peer(32, 15)]);
-    inspector.handle(Time::ZERO, Input::Peers(others.chain([peer(33, 2)]).collect()));
-    let lanes = |inspector: &Inspector| {
-        inspector.snapshot(Time::ZERO).lanes.iter().filter(|lane| lane.lane.peer == key(33)).count()
-    };
-    assert_eq!(lanes(&inspector), 16);
+    let others = (1..=31).map(|host| wide(host, WIDE)).chain([wide(32, 15)]);
+    let mut inspector = wide_host(others.chain([wide(33, 2)]));
+    assert_eq!(lanes_of(&inspector, 33), 16);
     inspector.handle(Time::ZERO, Input::Peer(key(1), None));
-    let end = Time::ZERO + limits::IDLE_LOOK;
-    while let Some(at) = inspector.poll_timeout().filter(|at| *at <= end) {
-        inspector.handle(at, Input::Timeout);
-        while inspector.poll_action().is_some() {}
-    }
-    assert_eq!(lanes(&inspector), 32);
+    wait(&mut inspector, limits::IDLE_LOOK);
+    assert_eq!(lanes_of(&inspector, 33), 32);
+}
+
+/// Hosts that somebody invents do not take turns for lanes that they are not to have.
+#[test]
+fn a_peer_that_never_answered_lacks_no_lane_by_which_it_was_not_heard() {
+    let deaf = |host| {
+        let mut peer = wide(host, WIDE);
+        peer.members.iter_mut().for_each(|member| member.heard = [0].into());
+        peer
+    };
+    // Too many, if the last one wanted all of its pairs.
+    let mut inspector = wide_host((1..=31).map(|host| wide(host, WIDE)).chain([wide(32, 2), deaf(33)]));
+    assert_eq!(lanes_of(&inspector, 33), usize::from(WIDE));
+    let before = inspector.snapshot(Time::ZERO).lanes.len();
+    // Until all were tested in vain, and so may have to make room.
+    wait(&mut inspector, Duration::from_secs(20));
+    assert_eq!(inspector.snapshot(Time::ZERO).lanes.len(), before);
 }
