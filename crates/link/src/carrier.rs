@@ -40,9 +40,10 @@ const THREAD_NAME: &str = "lb-carrier";
 /// no answer, or that is not there under its name, is left alone.
 ///
 /// Cost: asking 8 veths takes 25 us, so 8 members every 10 ms take 0.25 % of one core, and a fifth of that while nothing changes
-/// (measured on a virtual machine, without optimization; the test `eight_members_cost_little` prints it). A driver that reads a register of its
-/// device instead of remembering costs more, and holds the lock meanwhile (a USB NIC asks its PHY by control transfers, some
-/// milliseconds each): then the pause grows to ten times as long, so that nine tenths of the time are left to others. With nothing to watch the thread sleeps without waking.
+/// (measured on a virtual machine, without optimization; the test `eight_members_cost_little` prints it). A driver that reads a
+/// register of its device instead of remembering costs more, and holds the lock meanwhile (a USB NIC asks its PHY by control
+/// transfers, some milliseconds each): then the pause grows to ten times as long, so that nine tenths of the time are left to
+/// others. With nothing to watch the thread sleeps without waking.
 #[derive(Debug)]
 pub struct CarrierPoll {
     shared: Arc<Shared>,
@@ -74,8 +75,9 @@ impl Shared {
 
 impl CarrierPoll {
     /// Starts the thread in the network namespace of the caller, with nothing to watch. It asks every `period` (at
-    /// least 1 ms) after a change, five times as seldom when there was none for two seconds, and calls `report` with an interface's index and its carrier, on its own thread: once for each
-    /// interface that is new in the list, then for each change. An interface that is set down has no carrier.
+    /// least 1 ms) after a change, and five times as seldom when there was none for two seconds. It calls `report` with an
+    /// interface's index and its carrier, on its own thread: once for each interface that is new in the list, then for each
+    /// change. An interface that is set down has no carrier.
     ///
     /// # Errors
     /// When there is no socket or no thread to be had.
