@@ -300,6 +300,15 @@ impl Peer {
         too_many
     }
 
+    /// Whether a later mapping of a host says nothing new to those who use it: only how often it speaks may be another.
+    pub(super) fn is_used_as(&self, old: &Peer) -> bool {
+        let told =
+            |member: &PeerMember| (member.index, member.mac, member.up, member.weight_mbit, member.class);
+        (old.state, &self.addresses, &self.classes, &self.guests, self.features)
+            == (PeerState::Alive, &old.addresses, &old.classes, &old.guests, old.features)
+            && self.members.iter().map(told).eq(old.members.iter().map(told))
+    }
+
     /// How long it may say nothing before it is silent, and before it is deleted; from when on that counts.
     pub(super) fn patience(&self, timing: &Timing) -> (Duration, Duration, Time) {
         let heard = self.last_heard.max(self.proven_at.unwrap_or(Time::ZERO));

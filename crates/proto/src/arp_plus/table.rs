@@ -248,6 +248,7 @@ impl Table {
         if reason == Reason::Joined {
             self.newcomers.enter(arrival.now);
         }
+        let is_news = old.as_ref().is_none_or(|old| reason != Reason::Changed || !peer.is_used_as(old));
         if let Some(mut old) = old {
             // Those that lead to another host by now are no more its own.
             old.aliases.retain(|alias| !self.by_mac.contains_key(&alias.mac));
@@ -262,7 +263,11 @@ impl Table {
         if let PeerKey::Host(host) = key {
             self.tombstones.remove(&host);
         }
-        report(&peer, old_state, Some(PeerState::Alive), reason, out);
+        if is_news {
+            report(&peer, old_state, Some(PeerState::Alive), reason, out);
+        } else {
+            out.peer_changed(key);
+        }
         self.link(peer, out);
     }
 

@@ -101,6 +101,29 @@ fn who_hears_his_own_name_speaks_each_second_for_a_while() {
     assert_eq!(host.arp.announces_every(), Duration::from_secs(4));
 }
 
+/// Each of a thousand hosts changes its pace several times when they start, which is no news to who uses them.
+#[test]
+fn another_pace_is_taken_and_not_reported() {
+    let mut host = listener();
+    let mut other = Host::running(2, 1);
+    let mut says = |sequence, features, members: Vec<OwnMember>| {
+        other.handle(Input::Members(members));
+        let mut message = other.arp.own.message(Kind::Change);
+        if let Some(extension) = &mut message.extension {
+            (extension.sequence, extension.features) = (sequence, features);
+        }
+        emit_frame(MacAddr::BROADCAST, mac(2, 0), &message).expect("a good message")
+    };
+    let both = vec![member(2, 0), member(2, 1)];
+    assert_eq!(reasons(&host.hear(0, &says(10, FEATURE_INTERVALS, both.clone()))), [Reason::Joined]);
+    assert_eq!(reasons(&host.hear(0, &says(11, seldom(), both))), []);
+    let peer = host.arp.peers().next().expect("one");
+    assert_eq!((peer.sequence, peer.doublings), (Some(11), DOUBLINGS));
+    let one = vec![member(2, 0)];
+    assert_eq!(reasons(&host.hear(0, &says(12, seldom(), one.clone()))), [Reason::Changed]);
+    assert_eq!(reasons(&host.hear(0, &says(13, seldom() | 1, one))), [Reason::Changed]);
+}
+
 //= docs/arp-plus.md#5.15 type=test
 #[test]
 fn who_speaks_seldom_is_waited_for_longer_unless_he_is_probed() {
