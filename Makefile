@@ -40,6 +40,9 @@ BIN        := $(TARGET_DIR)/$(CARGO_BUILD_TARGET:%=%/)release/linkbraid
 # Runs what was built for another architecture, such as qemu-aarch64.
 RUN        ?=
 PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi linkbraid-etcd
+# Where runtimes of containers look for plugins, and what they find there.
+CNIDIR     := $(PREFIX)/lib/cni
+PLUGIN     := linkbraid-cni
 
 # rustup puts cargo here; a root shell often lacks it in its PATH.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -55,7 +58,7 @@ deps: ## install the Debian packages that are missing
 
 build: ## build the command with optimisations
 	@scripts/deps.sh build
-	$(CARGO) build --release --locked --bin linkbraid $(PROGRAMS:%=--bin %)
+	$(CARGO) build --release --locked --bin linkbraid $(PROGRAMS:%=--bin %) --bin $(PLUGIN)
 
 demo: ## install what is missing, build, and show one TCP flow over four links
 	@scripts/deps.sh build run
@@ -156,6 +159,7 @@ $(BIN):
 install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	install -D -m 755 $(BIN) $(DESTDIR)$(BINDIR)/linkbraid
 	install -D -m 755 -t $(DESTDIR)$(LIBEXECDIR) $(PROGRAMS:%=$(dir $(BIN))%)
+	install -D -m 755 -t $(DESTDIR)$(CNIDIR) $(dir $(BIN))$(PLUGIN)
 	install -d $(DESTDIR)$(MANDIR) $(DESTDIR)$(UNITDIR)
 	sed 's|/usr/local/bin/|$(BINDIR)/|' dist/linkbraid.service > $(DESTDIR)$(UNITDIR)/linkbraid.service
 	chmod 644 $(DESTDIR)$(UNITDIR)/linkbraid.service
@@ -183,7 +187,7 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 
 uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service $(DESTDIR)$(DOCDIR)/linkbraid.toml
-	rm -f $(PROGRAMS:%=$(DESTDIR)$(LIBEXECDIR)/%)
+	rm -f $(PROGRAMS:%=$(DESTDIR)$(LIBEXECDIR)/%) $(DESTDIR)$(CNIDIR)/$(PLUGIN)
 	rm -f $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules $(DESTDIR)$(NETWORKDIR)/00-linkbraid.network $(DESTDIR)$(NETWORKDIR)/zzz-linkbraid-bond.network
 	rm -f $(IFUPUNITS:%=$(DESTDIR)$(UNITDIR)/%.d/linkbraid.conf)
 	rm -f $(DESTDIR)$(IFUPDIR)/linkbraid $(DESTDIR)$(ADDONDIR)/linkbraid.py $(DESTDIR)$(DHCPDIR)/linkbraid

@@ -64,7 +64,7 @@ install_old() {
 	inside sh -ec 'apt-get install -qq -y --no-install-recommends /old/*.deb' >"$LINKBRAID_DEB_ROOT/log" 2>&1 ||
 		fail "test-deb" "apt-get install" "$(cat "$LINKBRAID_DEB_ROOT/log")" "scripts/test-deb.sh $packages"
 	local file
-	for file in /usr/bin/linkbraid /usr/libexec/linkbraid/linkbraid-{lab,bench,ofi,etcd} /lib/systemd/system/linkbraid.service \
+	for file in /usr/bin/linkbraid /usr/libexec/linkbraid/linkbraid-{lab,bench,ofi,etcd} /usr/lib/cni/linkbraid-cni /lib/systemd/system/linkbraid.service \
 		/usr/share/man/man8/linkbraid{,-bond-add,-apply,-lab,-bench}.8.gz /usr/share/man/man5/linkbraid.toml.5.gz \
 		/usr/share/bash-completion/completions/linkbraid /usr/share/zsh/vendor-completions/_linkbraid \
 		/usr/share/fish/vendor_completions.d/linkbraid.fish /usr/share/doc/linkbraid/{copyright,changelog.gz,crates.txt} \
@@ -82,7 +82,7 @@ install_old() {
 	is "linkbraid runs" linkbraid --version
 	is "linkbraid lab runs" linkbraid lab --help
 	is "linkbraid bench runs" linkbraid bench list
-	is "no program of this package is missing a library" sh -c '! ldd /usr/bin/linkbraid /usr/libexec/linkbraid/* | grep "not found"'
+	is "no program of this package is missing a library" sh -c '! ldd /usr/bin/linkbraid /usr/libexec/linkbraid/* /usr/lib/cni/linkbraid-cni | grep "not found"'
 }
 
 # The daemon as the service runs it.

@@ -1,13 +1,16 @@
 //! `linkbraid apply`: sends the files to the daemon, which reports what it has done.
 
 use crate::args::{ApplyArgs, Cli, Word};
-use crate::{client, session, text};
+use crate::{session, text};
 use clap::Parser as _;
 use linkbraid_api::{
     ActionRecord, Apply, ApplyRecord, CONFIG_PATHS, ConfigFile, Error, Records, Reply, Request,
 };
 use linkbraid_daemon::config_files;
-use linkbraid_terminal::report::{self, Failed, plain};
+use linkbraid_terminal::{
+    client,
+    report::{self, Failed, plain},
+};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,8 +1,11 @@
 //! `linkbraid check`: asks the daemon, which knows its bonds; looks itself where none runs.
 
-use crate::client::{self, Failure};
 use linkbraid_api::{FindingRecord, LinkName, Records, Reply, Request};
-use linkbraid_terminal::{args::STATE_ENV, report::Failed};
+use linkbraid_terminal::{
+    args::STATE_ENV,
+    client::{self, Failure},
+    report::Failed,
+};
 use std::env;
 use std::path::Path;
 

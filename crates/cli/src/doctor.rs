@@ -1,12 +1,15 @@
 //! `linkbraid doctor`: what keeps a bond below the sum of its links.
 
 use crate::args::DoctorArgs;
-use crate::{check, client, text};
+use crate::{check, text};
 use linkbraid_api::{
     BondRecord, Error, FindingRecord, LaneRecord, LinkName, PeerRecord, Records, Reply, Request,
 };
 use linkbraid_doctor::{Describe, Side};
-use linkbraid_terminal::report::{self, Failed};
+use linkbraid_terminal::{
+    client,
+    report::{self, Failed},
+};
 use std::io::{self, IsTerminal};
 use std::net::IpAddr;
 use std::path::Path;

@@ -3,7 +3,6 @@
 mod apply;
 mod args;
 mod check;
-mod client;
 mod daemon;
 mod doctor;
 mod generate;
@@ -22,8 +21,11 @@ use linkbraid_api::{
     BondRecord, ChangeRecord, Error, ExitCode, FabricRecord, FabricStatsRecord, Records, Reply, Request,
     Severity, StatsRecord,
 };
-use linkbraid_terminal::args::Anywhere;
-use linkbraid_terminal::report::{self, Failed};
+use linkbraid_terminal::{
+    args::Anywhere,
+    client,
+    report::{self, Failed},
+};
 use serde::Serialize;
 use std::path::Path;
 use std::process;

@@ -1,10 +1,12 @@
 //! `linkbraid monitor`: events as they happen, until somebody ends it.
 
-use crate::client::{self, Events};
 use crate::signals;
 use crate::text::{self, Clock};
 use linkbraid_api::{Error, EventRecord, ExitCode, LinkName, Reply, Request};
-use linkbraid_terminal::report::{self, Failed};
+use linkbraid_terminal::{
+    client::{self, Events},
+    report::{self, Failed},
+};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
@@ -36,7 +38,7 @@ pub fn run(socket: &Path, bond: Option<LinkName>, json: bool) -> Result<(), Fail
         // Events that came with one read are written at once. Those before an invalid one are still written.
         let mut out = String::new();
         let outcome = loop {
-            match events.next() {
+            match events.take() {
                 Ok(Some(event)) => out.push_str(&line(&event)),
                 Ok(None) => break Ok(()),
                 Err(failure) => break Err(failure),

@@ -1,9 +1,11 @@
 //! `linkbraid run`: a command whose traffic is of a class.
 
 use crate::args::RunArgs;
-use crate::client;
 use linkbraid_api::{Error, Reply, Request, Run};
-use linkbraid_terminal::report::{self, Failed, plain};
+use linkbraid_terminal::{
+    client,
+    report::{self, Failed, plain},
+};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;

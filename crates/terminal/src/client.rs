@@ -4,11 +4,11 @@ mod events;
 
 pub use events::{Events, follow};
 
+use crate::{Failed, report::plain};
 use linkbraid_api::{
     DEFAULT_SOCKET, Error, ExitCode, Reply, Request,
     varlink::{Method, Refusal},
 };
-use linkbraid_terminal::{Failed, report::plain};
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};

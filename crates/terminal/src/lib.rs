@@ -4,6 +4,7 @@
 //! them take the same command line and print errors and results alike.
 
 pub mod args;
+pub mod client;
 pub mod human;
 pub mod limits;
 pub mod report;

@@ -1,6 +1,6 @@
-//! Real containers on a bond: podman has the CNI project's plugins attach them, by the file of docs/guides/containers.md.
+//! Real containers on a bond: podman has `linkbraid-cni` attaches them, by the file of docs/guides/containers.md.
 
-use crate::containers::{PART, RATE, given, network};
+use crate::containers::{self, PART, PLUGINS, RATE, given, network};
 use linkbraid_lab::{Host, LinkSpec, Running, Topology, shape, wait_for};
 use linkbraid_netns_tests::{Net, SOON, sh};
 use serde_json::Value;
@@ -41,16 +41,17 @@ impl<'n> Podman<'n> {
         for inside in ["bin", "sbin", "lib", "lib64"] {
             symlink(Path::new("usr").join(inside), root.join(inside)).expect("links");
         }
-        let list = network(&folder.join("leases"), first);
+        let list = network(host, &folder.join("leases"), first);
         fs::create_dir_all(folder.join("cni")).expect("makes");
         fs::write(folder.join("cni/50-bond0.conflist"), list.to_string()).expect("writes");
         let settings = format!(
-            "[network]\nnetwork_backend = \"cni\"\nnetwork_config_dir = \"{}\"\ncni_plugin_dirs = [\"/usr/lib/cni\"]\n\
+            "[network]\nnetwork_backend = \"cni\"\nnetwork_config_dir = \"{}\"\ncni_plugin_dirs = [\"{PLUGINS}\", \"{}\"]\n\
              [engine]\ncgroup_manager = \"cgroupfs\"\nruntime = \"crun\"\nevents_logger = \"none\"\nlock_type = \"file\"\n\
              infra_image = \"{IMAGE}\"\n\
              [containers]\nlog_driver = \"none\"\n\
              default_ulimits = [\"nofile=1024:1024\", \"nproc=1024:1024\"]\n",
-            folder.join("cni").display()
+            folder.join("cni").display(),
+            containers::folder().display()
         );
         fs::write(folder.join("containers.conf"), settings).expect("writes");
         let mut holder = host.command("unshare");

@@ -1,7 +1,7 @@
-//! What dist/kubernetes has for clusters: a cluster's types take it, podman plays the pod of the DaemonSet on a host of a lab, and the
-//! CNI project's plugin takes what Multus would give it.
+//! What dist/kubernetes has for clusters: a cluster's types take it, podman plays the pod of the DaemonSet on a host of a lab, which installs
+//! the plugin there, and that takes what Multus would give it.
 
-use crate::containers::Network;
+use crate::containers::{self, Network};
 use crate::containers_podman::{IMAGE, Podman};
 use linkbraid_lab::{Fault, LinkSpec, Topology, daemon};
 use linkbraid_netns_tests::{BOND, Net, flow::Flow, server::Scratch, sh, until};
@@ -14,8 +14,13 @@ use std::{env, fs};
 /// Debian's, which has the cluster's types.
 const PYTHON: &str = "/usr/bin/python3";
 const SCHEMAS: &str = include_str!("kubernetes/schemas.py");
+/// Where the daemon of the pod listens, below the host's folders that the test has of its own.
+const SOCKET: &str = "run/linkbraid/linkbraid.sock";
 /// Where the program is in the image of dist/kubernetes/Containerfile.
 const PROGRAM: &str = "/usr/bin/linkbraid";
+const PLUGIN: &str = "/usr/lib/cni/linkbraid-cni";
+/// Where a node's runtime looks for plugins.
+const PLUGINS: &str = "opt/cni/bin";
 
 /// The documents of a file of dist/kubernetes.
 #[track_caller]
@@ -90,6 +95,12 @@ fn pod(all: &[Value], folder: &Path) -> Value {
     }
     // Containers of the lab's machine have no control groups of their own.
     container.as_object_mut().expect("one").remove("resources");
+    // The other container puts the plugin where the node's runtime looks for plugins.
+    let mut installer = spec["initContainers"][0].take();
+    assert_eq!(installer["command"][1], PLUGIN);
+    installer["image"] = json!(IMAGE);
+    installer["command"] =
+        json!(["/busybox", "cp", containers::folder().join("linkbraid-cni"), installer["command"][2]]);
     let mounts = container["volumeMounts"].as_array_mut().expect("some");
     let volumes = spec["volumes"].as_array_mut().expect("some");
     for volume in volumes.iter_mut() {
@@ -99,12 +110,16 @@ fn pod(all: &[Value], folder: &Path) -> Value {
         }
     }
     volumes.retain(|volume| volume["name"] != "condition");
+    let installed = installer["volumeMounts"].as_array_mut().expect("some");
     for path in [Path::new("/usr"), binary.parent().expect("a folder")] {
         let name = format!("test-{}", volumes.len());
         volumes.push(json!({"name": name, "hostPath": {"path": path, "type": "Directory"}}));
-        mounts.push(json!({"name": name, "mountPath": path, "readOnly": true}));
+        for mounts in [&mut *mounts, &mut *installed] {
+            mounts.push(json!({"name": name, "mountPath": path, "readOnly": true}));
+        }
     }
     spec["containers"][0] = container;
+    spec["initContainers"][0] = installer;
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 
@@ -147,16 +162,20 @@ fn the_pod_of_a_daemon_set_bonds_and_is_not_missed_while_it_is_replaced() {
     assert_eq!(condition.wait(&net, 0), "");
     podman.does("healthcheck run linkbraid-daemon");
 
+    let installed =
+        fs::read(podman.folder.join(PLUGINS).join("linkbraid-cni")).expect("the plugin is installed");
+    assert!(installed == fs::read(containers::folder().join("linkbraid-cni")).expect("it is built"));
     let definition = documents("network.yaml").remove(0);
     let plugin: Value =
         serde_json::from_str(definition["spec"]["config"].as_str().expect("text")).expect("JSON");
-    assert_eq!(plugin["bridge"], BOND);
+    assert_eq!(plugin["bond"], BOND);
     let network = Network::changed(a, 201, |list| {
         list["cniVersion"] = plugin["cniVersion"].clone();
         // Addresses of a cluster's own store take a cluster.
-        let addresses = list["plugins"][0]["ipam"].take();
+        let (addresses, socket) = (list["plugins"][0]["ipam"].take(), podman.folder.join(SOCKET));
         list["plugins"][0] = plugin.clone();
         list["plugins"][0]["ipam"] = addresses;
+        list["plugins"][0]["socket"] = json!(socket);
     });
     let said = network.add(pods);
     let address = said["ips"][0]["address"].as_str().unwrap_or_else(|| panic!("no address: {said}"));

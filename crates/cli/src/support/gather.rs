@@ -1,10 +1,10 @@
 //! What goes into the bundle, part by part.
 
 use super::program;
-use crate::client::{self, Failure};
 use crate::{check, text};
 use linkbraid_api::{CONFIG_PATHS, Records, Reply, Request};
 use linkbraid_daemon::config_files;
+use linkbraid_terminal::client::{self, Failure};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};

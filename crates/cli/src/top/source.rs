@@ -1,11 +1,10 @@
 //! What the daemon says: samples of its records, and events.
 
-use crate::client;
 use linkbraid_api::{
     BondRecord, Error, EventRecord, FabricRecord, LaneRecord, LatencyRecord, LinkName, Records, Reply,
     Request,
 };
-use linkbraid_terminal::report::Failed;
+use linkbraid_terminal::{client, report::Failed};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};

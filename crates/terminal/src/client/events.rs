@@ -38,7 +38,7 @@ impl Events {
     ///
     /// # Errors
     /// The daemon has ended, or said something else than an event.
-    pub fn next(&mut self) -> Result<Option<EventRecord>, Failure> {
+    pub fn take(&mut self) -> Result<Option<EventRecord>, Failure> {
         let Link { runtime, connection } = &mut self.link;
         // What is not whole stays with the connection.
         let received = runtime.block_on(async { timeout(Duration::ZERO, receive(connection)).await });

@@ -44,7 +44,7 @@ fn all(mut events: Events) -> (Vec<EventRecord>, Failure) {
     let mut received = Vec::new();
     loop {
         // Those that are here, and then the next one that comes.
-        let next = events.next().and_then(|event| event.map_or_else(|| events.wait(), Ok));
+        let next = events.take().and_then(|event| event.map_or_else(|| events.wait(), Ok));
         match next {
             Ok(event) => received.push(event),
             Err(failure) => return (received, failure),
