@@ -19,7 +19,7 @@ const FAST_PATH: &str = "src/bpf/fast_path.h";
 /// Headers whose structs and limits are generated.
 const HEADERS: &[&str] = &[INTERFACE, "src/bpf/latency.h", "src/bpf/explain.h", FAST_PATH];
 /// Structs of them that this side reads or writes, with all that they contain.
-const SHARED: &str = "lb_(config|member|mac_key|peer_mac|near_peer|guest_key|guest_pair|guest_seen|answer|plan|rule|class|precedence|class_plans|count|lane_counts\
+const SHARED: &str = "lb_(config|member|mac_key|peer_mac|near_peer|guest|guest_key|guest_pair|guest_seen|answer|plan|rule|class|precedence|class_plans|count|lane_counts\
                       |member_counts|progress|delivery|arp_plus_record|meter|latency|path_config|path_out|path_in|path_counts)";
 
 /// Its frames leave by two lanes, so mirror.bpf.h chooses them.

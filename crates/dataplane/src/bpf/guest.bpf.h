@@ -15,15 +15,18 @@
 #define GUEST_SENT_BYTES 40
 
 /* A guest sends. The daemon's word that one is here (RARP) is not a sign of the guest's own life. */
-static __always_inline void note_guest(const struct lb_mac *guest, __be16 protocol)
+static __always_inline void note_guest(struct __sk_buff *skb, const struct lb_mac *guest, __be16 protocol)
 {
 	struct lb_mac_key key = mac_key(guest);
-	__u64 now = bpf_ktime_get_ns(), *last = bpf_map_lookup_elem(&lb_guests, &key);
+	struct lb_guest *known = bpf_map_lookup_elem(&lb_guests, &key);
+	struct lb_guest new = { .last_ns = bpf_ktime_get_ns(), .port = skb->ingress_ifindex };
 
-	if (!last)
-		bpf_map_update_elem(&lb_guests, &key, &now, BPF_ANY);
-	else if (protocol != bpf_htons(ETH_P_RARP) && now - *last > GUEST_NOTE_NS)
-		*last = now;
+	if (!known) {
+		bpf_map_update_elem(&lb_guests, &key, &new, BPF_ANY);
+	} else if (protocol != bpf_htons(ETH_P_RARP) && new.last_ns - known->last_ns > GUEST_NOTE_NS) {
+		known->last_ns = new.last_ns;
+		known->port = new.port;
+	}
 }
 
 /*
@@ -76,12 +79,13 @@ static __always_inline int was_sent(const struct lb_guest_sent *key, __u64 now)
  */
 static __always_inline int is_sent_back(struct __sk_buff *skb, const struct lb_mac_key *source)
 {
-	__u64 now = bpf_ktime_get_ns(), *last = bpf_map_lookup_elem(&lb_guests, source);
+	const struct lb_guest *guest = bpf_map_lookup_elem(&lb_guests, source);
+	__u64 now = bpf_ktime_get_ns();
 	struct lb_guest_sent key = {};
 
-	if (!last)
+	if (!guest)
 		return 0;
-	if (now - *last < GUEST_BACK_NS) {
+	if (now - guest->last_ns < GUEST_BACK_NS) {
 		if (!fill_guest_sent(skb, &key) || was_sent(&key, now))
 			return 1;
 		key.hash = 0;

@@ -284,6 +284,13 @@ struct lb_guest_pair {
 	__u8 pad[2];
 };
 
+/* A guest here. Written by egress and ingress, read by the daemon. */
+struct lb_guest {
+	__u64 last_ns;  /* when it sent last, since boot */
+	__u32 port;     /* the bridge's port that it sent by, by interface index; 0: none, as a macvlan's */
+	__u32 pad;
+};
+
 /* An address that a guest here gave as its own in ARP or neighbour discovery. Written by egress, read by the daemon. */
 struct lb_guest_seen {
 	__u64 last_ns;
@@ -564,6 +571,7 @@ _Static_assert(sizeof(struct lb_peer_mac) == 12, "lb_peer_mac");
 _Static_assert(sizeof(struct lb_near_peer) == 20, "lb_near_peer");
 _Static_assert(sizeof(struct lb_guest_key) == 20, "lb_guest_key");
 _Static_assert(sizeof(struct lb_guest_pair) == 12, "lb_guest_pair");
+_Static_assert(sizeof(struct lb_guest) == 16, "lb_guest");
 _Static_assert(sizeof(struct lb_guest_seen) == 16, "lb_guest_seen");
 _Static_assert(sizeof(struct lb_guest_sent) == 12, "lb_guest_sent");
 _Static_assert(sizeof(struct lb_answer) == 4, "lb_answer");

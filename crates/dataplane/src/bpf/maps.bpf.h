@@ -240,12 +240,12 @@ struct {
 	__type(value, __u64);
 } lb_seed SEC(".maps");
 
-/* When each guest sent last, ns since boot. Written by egress and ingress, read by the daemon. */
+/* Guests here. Written by egress and ingress, read by the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, LB_GUESTS_MAX);
 	__type(key, struct lb_mac_key);
-	__type(value, __u64);
+	__type(value, struct lb_guest);
 } lb_guests SEC(".maps");
 
 /* When guests here sent multicast frames, ns since boot. Written by egress, read by ingress. */

@@ -260,7 +260,7 @@ GLOBAL int note_guest_frame(struct __sk_buff *skb, const struct lb_mac *guest, _
 
 	if (!guest)
 		return 0;
-	note_guest(guest, protocol);
+	note_guest(skb, guest, protocol);
 	if (is_for_many)
 		note_sent(skb);
 	if (may_name(skb, protocol) && find_naming(skb, guest, &naming))

@@ -4,9 +4,10 @@ use super::{nanoseconds, within};
 use crate::{
     Tables,
     error::Result,
+    hook,
     intf::{
-        PLAIN_PLAN_FIRST, lb_config, lb_guest_key, lb_guest_pair, lb_guest_seen, lb_lane, lb_mac_key,
-        lb_plan, plain_plan,
+        PLAIN_PLAN_FIRST, lb_config, lb_guest, lb_guest_key, lb_guest_pair, lb_guest_seen, lb_lane,
+        lb_mac_key, lb_plan, plain_plan,
     },
 };
 use bytemuck::Zeroable as _;
@@ -81,14 +82,16 @@ impl Tables {
         Ok(Speakers { plans, failed: bond.failed_slots })
     }
 
-    /// MACs of the guests that have sent something within `age`, each with the time since then, to about 100 ms.
+    /// MACs of the guests that have sent something within `age`, each with the time since then, to about 100 ms. One whose port of the
+    /// bridge is gone is gone with it, as a container is.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn guests(&self, age: Duration) -> Result<Vec<([u8; 6], Duration)>> {
         let now = now();
-        let rows = self.map("lb_guests")?.rows::<lb_mac_key, u64>()?.into_iter();
-        let guests = rows.map(|(key, last)| (key.mac, now.saturating_sub(Duration::from_nanos(last))));
+        let rows = self.map("lb_guests")?.rows::<lb_mac_key, lb_guest>()?.into_iter();
+        let here = rows.filter(|(_, raw)| raw.port == 0 || hook::exists(raw.port));
+        let guests = here.map(|(key, raw)| (key.mac, now.saturating_sub(Duration::from_nanos(raw.last_ns))));
         Ok(guests.filter(|guest| guest.1 < age).collect())
     }
 

@@ -52,7 +52,8 @@ fn make_old(rig: &Rig, guest: [u8; 6]) {
     let map = rig.path.maps().find(|map| map.name() == "lb_guests").unwrap();
     let key = [&guest[..], &[0; 2]].concat();
     assert!(map.lookup(&key, MapFlags::ANY).unwrap().is_some());
-    map.update(&key, &1u64.to_ne_bytes(), MapFlags::ANY).unwrap();
+    let row = [1u64.to_ne_bytes(), [0; 8]].concat();
+    map.update(&key, &row, MapFlags::ANY).unwrap();
 }
 
 #[test]
