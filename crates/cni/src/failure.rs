@@ -17,6 +17,8 @@ pub enum Code {
     Decoding = 6,
     /// The configuration cannot be used.
     Configuration = 7,
+    /// The network namespace is the one that this program is in: a container has its own.
+    Namespace = 8,
     /// It may work later: the daemon is not there yet.
     Later = 11,
     /// STATUS: nothing can be attached.

@@ -51,8 +51,7 @@ impl<'c> Ipam<'c> {
     /// It refuses, or cannot be run.
     pub fn does(&self, operation: &str) -> Result<Value, Failure> {
         let mut words = self.config.raw.clone();
-        // Of what these operations know, nothing is new since.
-        if words["cniVersion"] == NEWEST && !matches!(operation, "STATUS" | "GC") {
+        if words["cniVersion"] == NEWEST && !self.knows(NEWEST) {
             words["cniVersion"] = json!(BEFORE);
             if let Some(before) = words.get_mut("prevResult").filter(|before| before.is_object()) {
                 before["cniVersion"] = json!(BEFORE);
@@ -78,7 +77,7 @@ impl<'c> Ipam<'c> {
         if !done.status.success() {
             return Err(Failure::of_plugin(self.name, &done.stdout));
         }
-        if done.stdout.is_empty() {
+        if !matches!(operation, "ADD" | "VERSION") {
             return Ok(Value::Null);
         }
         serde_json::from_slice(&done.stdout).map_err(|error| failed(&error))

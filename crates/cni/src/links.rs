@@ -2,16 +2,19 @@
 
 use crate::failure::{Code, Failure};
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use nix::sched::{CloneFlags, setns};
+use nix::{
+    libc,
+    sched::{CloneFlags, setns},
+};
 use rtnetlink::{
     Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder, new_connection,
     packet_route::{
         address::{AddressAttribute, AddressFlags},
         link::{
             InfoData, InfoKind, InfoMacVlan, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
-            MacVlanMode,
+            MacVlanMode, State,
         },
-        route::{RouteAttribute, RouteMessage, RouteScope},
+        route::{RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteScope},
     },
 };
 use std::{
@@ -20,8 +23,13 @@ use std::{
     os::fd::{AsFd as _, AsRawFd as _},
     path::Path,
     thread,
+    time::Duration,
 };
 use tokio::runtime::{Builder, Runtime};
+
+/// How long it is waited until frames pass an interface: looks, and the pause between two.
+const READY_TRIES: u32 = 200;
+const READY_PAUSE: Duration = Duration::from_millis(5);
 
 /// An interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +42,12 @@ pub struct Link {
     /// The longest buffer that it is handed for segmentation, in bytes.
     pub gso: u32,
     pub up: bool,
+    /// Frames pass (RFC 2863).
+    pub is_ready: bool,
     /// The bridge that it is a port of.
     pub controller: Option<u32>,
+    /// The interface below it.
+    pub lower: Option<u32>,
     pub is_veth: bool,
     /// Free text.
     pub alias: Option<String>,
@@ -50,7 +62,9 @@ impl Link {
             mtu: 0,
             gso: 0,
             up: message.header.flags.contains(LinkFlags::Up),
+            is_ready: false,
             controller: None,
+            lower: None,
             is_veth: false,
             alias: None,
         };
@@ -62,6 +76,8 @@ impl Link {
                 }
                 LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
                 LinkAttribute::GsoMaxSize(bytes) => link.gso = *bytes,
+                LinkAttribute::OperState(state) => link.is_ready = *state == State::Up,
+                LinkAttribute::Link(index) => link.lower = Some(*index),
                 LinkAttribute::Controller(index) => link.controller = Some(*index),
                 LinkAttribute::IfAlias(alias) => link.alias = Some(alias.clone()),
                 LinkAttribute::LinkInfo(infos) => {
@@ -84,6 +100,9 @@ pub struct Route {
     pub gateway: Option<IpAddr>,
     pub priority: Option<u32>,
     pub table: Option<u32>,
+    pub scope: Option<u8>,
+    pub mtu: Option<u32>,
+    pub advmss: Option<u32>,
 }
 
 /// A connection to the kernel.
@@ -100,6 +119,11 @@ fn refused(what: impl std::fmt::Display, error: &rtnetlink::Error) -> Failure {
         error => error.to_string(),
     };
     Failure::new(Code::Refused, what, cause)
+}
+
+/// Whether the kernel refused with this number.
+fn is(error: &rtnetlink::Error, number: i32) -> bool {
+    matches!(error, rtnetlink::Error::NetlinkError(message) if message.raw_code() == -number)
 }
 
 impl Links {
@@ -128,9 +152,7 @@ impl Links {
         let request = self.handle.link().get().match_name(name.to_owned()).execute();
         match self.runtime.block_on(async { Box::pin(request).next().await }) {
             Some(Ok(message)) => Ok(Some(Link::read(&message))),
-            Some(Err(rtnetlink::Error::NetlinkError(error))) if error.raw_code() == -nix::libc::ENODEV => {
-                Ok(None)
-            }
+            Some(Err(error)) if is(&error, libc::ENODEV) => Ok(None),
             Some(Err(error)) => Err(refused(name, &error)),
             None => Ok(None),
         }
@@ -172,16 +194,21 @@ impl Links {
     pub fn remove(&self, name: &str) -> Result<(), Failure> {
         let Some(link) = self.find(name)? else { return Ok(()) };
         match self.runtime.block_on(self.handle.link().del(link.index).execute()) {
-            Err(rtnetlink::Error::NetlinkError(error)) if error.raw_code() == -nix::libc::ENODEV => Ok(()),
+            Err(error) if is(&error, libc::ENODEV) => Ok(()),
             done => done.map_err(|error| refused(format!("cannot remove '{name}'"), &error)),
         }
     }
 
-    /// Gives an interface its addresses and routes, and switches it on. It says to all on the network that it is there.
-    pub fn configure(&self, name: &str, addresses: &[Address], routes: &[Route]) -> Result<Link, Failure> {
-        let missing = || Failure::new(Code::Refused, name, "no such interface");
-        let index = self.find(name)?.ok_or_else(missing)?.index;
-        // Switches and hosts that knew a former owner of an address learn of it. Without IPv6 there is no second file.
+    /// Gives an interface its free text, addresses and routes, and switches it on.
+    pub fn configure(
+        &self,
+        name: &str,
+        alias: &str,
+        addresses: &[Address],
+        routes: &[Route],
+    ) -> Result<(), Failure> {
+        let index = self.there(name)?.index;
+        // See [`Links::announce`]. Without IPv6 there is no second file.
         for file in ["ipv4/conf/{}/arp_notify", "ipv6/conf/{}/ndisc_notify"] {
             _ = fs::write(Path::new("/proc/sys/net").join(file.replace("{}", name)), "1");
         }
@@ -193,9 +220,13 @@ impl Links {
                 if address.is_ipv6() {
                     add.message_mut().attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
                 }
-                add.execute().await.map_err(failed(format!("{name}: cannot add '{address}/{length}'")))?;
+                match add.execute().await {
+                    // A plugin such as `dhcp` may have added it.
+                    Err(error) if is(&error, libc::EEXIST) => {}
+                    done => done.map_err(failed(format!("{name}: cannot add '{address}/{length}'")))?,
+                }
             }
-            let up = LinkUnspec::new_with_index(index).up().build();
+            let up = LinkUnspec::new_with_index(index).alias(alias).up().build();
             self.handle
                 .link()
                 .set(up)
@@ -205,12 +236,56 @@ impl Links {
             for route in routes {
                 let (to, length) = route.to;
                 let what = format!("{name}: cannot add the route to '{to}/{length}'");
-                let add = self.handle.route().add(message(route, index));
-                add.execute().await.map_err(failed(what))?;
+                match self.handle.route().add(message(route, index)).execute().await {
+                    // The container keeps the one that it has, of its first network for example.
+                    Err(error) if is(&error, libc::EEXIST) => {}
+                    done => done.map_err(failed(what))?,
+                }
             }
-            Ok::<(), Failure>(())
-        })?;
-        self.find(name)?.ok_or_else(missing)
+            Ok(())
+        })
+    }
+
+    /// Has an interface say that its addresses are here, to switches and hosts that knew a former owner: once frames pass at the host's
+    /// end, which is some milliseconds after it was switched on. Setting the MAC that it has makes the kernel do so.
+    pub fn announce(&self, name: &str) -> Result<Link, Failure> {
+        let link = self.there(name)?;
+        let mac = link.mac.split(':').filter_map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+        let message = LinkUnspec::new_with_index(link.index).address(mac).build();
+        let done = self.runtime.block_on(self.handle.link().set(message).execute());
+        done.map_err(|error| refused(name, &error)).map(|()| link)
+    }
+
+    /// Waits until frames pass an interface, but no longer than they ever take.
+    pub fn wait_ready(&self, name: &str) -> Result<Link, Failure> {
+        for _ in 0..READY_TRIES {
+            let link = self.there(name)?;
+            if link.is_ready {
+                return Ok(link);
+            }
+            thread::sleep(READY_PAUSE);
+        }
+        self.there(name)
+    }
+
+    fn there(&self, name: &str) -> Result<Link, Failure> {
+        self.find(name)?.ok_or_else(|| Failure::new(Code::Refused, name, "no such interface"))
+    }
+
+    /// Whether there is a route to this network.
+    pub fn has_route(&self, to: Address) -> Result<bool, Failure> {
+        let (request, address) = match to.0 {
+            IpAddr::V4(to) => (RouteMessageBuilder::<Ipv4Addr>::new().build(), RouteAddress::Inet(to)),
+            IpAddr::V6(to) => (RouteMessageBuilder::<Ipv6Addr>::new().build(), RouteAddress::Inet6(to)),
+        };
+        let found = self.runtime.block_on(self.handle.route().get(request).execute().try_collect::<Vec<_>>());
+        let found = found.map_err(|error| refused("cannot list routes", &error))?;
+        let destination = RouteAttribute::Destination(address);
+        Ok(found.iter().any(|route| {
+            let is_so_long = route.header.destination_prefix_length == to.1;
+            // A default route has no destination.
+            is_so_long && (to.1 == 0 || route.attributes.contains(&destination))
+        }))
     }
 
     /// The addresses of an interface.
@@ -229,34 +304,39 @@ impl Links {
     }
 }
 
+/// Both ends of a route are of one family.
 fn message(route: &Route, index: u32) -> RouteMessage {
-    // All 32 bits of a table's number are in an attribute; without one it is the main table.
     let mut message = match (route.to.0, route.gateway) {
         (IpAddr::V4(to), gateway) => {
-            let builder = RouteMessageBuilder::<Ipv4Addr>::new()
-                .destination_prefix(to, route.to.1)
-                .output_interface(index);
+            let builder = RouteMessageBuilder::<Ipv4Addr>::new();
+            let builder = builder.destination_prefix(to, route.to.1).output_interface(index);
             match gateway {
                 Some(IpAddr::V4(gateway)) => builder.gateway(gateway).build(),
                 _ => builder.scope(RouteScope::Link).build(),
             }
         }
         (IpAddr::V6(to), gateway) => {
-            let builder = RouteMessageBuilder::<Ipv6Addr>::new()
-                .destination_prefix(to, route.to.1)
-                .output_interface(index);
+            let builder = RouteMessageBuilder::<Ipv6Addr>::new();
+            let builder = builder.destination_prefix(to, route.to.1).output_interface(index);
             match gateway {
                 Some(IpAddr::V6(gateway)) => builder.gateway(gateway).build(),
                 _ => builder.build(),
             }
         }
     };
-    if let Some(priority) = route.priority {
-        message.attributes.push(RouteAttribute::Priority(priority));
+    message.attributes.extend(route.priority.map(RouteAttribute::Priority));
+    if let Some(scope) = route.scope {
+        message.header.scope = RouteScope::from(scope);
     }
     if let Some(table) = route.table {
+        // All 32 bits of it are in an attribute.
         message.header.table = 0;
         message.attributes.push(RouteAttribute::Table(table));
+    }
+    let metrics = [route.mtu.map(RouteMetric::Mtu), route.advmss.map(RouteMetric::Advmss)];
+    let metrics: Vec<_> = metrics.into_iter().flatten().collect();
+    if !metrics.is_empty() {
+        message.attributes.push(RouteAttribute::Metrics(metrics));
     }
     message
 }

@@ -21,7 +21,7 @@ use std::{io, process::ExitCode};
 
 /// The versions of the interface that are spoken. What they differ in here: 1.1 has STATUS and GC, 0.4 CHECK.
 const VERSIONS: [&str; 5] = ["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
-/// The newest of them that plugins for addresses may not know, and the one that they are told instead: results are the same.
+/// The newest of them, and the one that a plugin for addresses is told that does not know that.
 const NEWEST: &str = "1.1.0";
 const BEFORE: &str = "1.0.0";
 

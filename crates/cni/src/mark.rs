@@ -22,13 +22,16 @@ pub fn set(link: &str, mark: u32) -> Result<(), Failure> {
     .map(drop)
 }
 
-/// Takes the mark away; one that is not there is fine.
-///
-/// # Errors
-/// As for [`set`].
-pub fn remove(link: &str) -> Result<(), Failure> {
+/// Takes the mark away. One that is not there is fine, and without nft there is none.
+pub fn remove(link: &str) {
     let table = format!("netdev {PREFIX}{link}");
-    nft(&format!("add table {table}\ndelete table {table}\n")).map(drop)
+    _ = nft(&format!("add table {table}\ndelete table {table}\n"));
+}
+
+/// Whether what comes in by `link` gets this mark.
+pub fn is_set(link: &str, mark: u32) -> bool {
+    let said = nft(&format!("list table netdev {PREFIX}{link}\n")).unwrap_or_default();
+    said.lines().any(|line| line.trim() == format!("meta mark set {mark:#010x}"))
 }
 
 /// The interfaces that have one; none where nft is not there, because then nobody has made one.

@@ -12,23 +12,23 @@ use linkbraid_terminal::client::{self, REPLY_TIMEOUT};
 /// # Errors
 /// There is none, or no daemon answers: it may be there later. A plugin that made something of that name in its place would keep the
 /// daemon from it.
-pub fn health(config: &Config) -> Result<(Health, String), Failure> {
-    let name = Some(config.place.name().clone());
-    let request = match &config.place {
+pub fn health(config: &Config, place: &Place) -> Result<(Health, String), Failure> {
+    let name = Some(place.name().clone());
+    let request = match place {
         Place::Bond(_) => Request::Show { name },
         Place::Fabric(_) => Request::FabricShow { name },
     };
     match ask(config, &request)? {
-        Records::Bonds(bonds) if matches!(config.place, Place::Bond(_)) => {
+        Records::Bonds(bonds) if matches!(place, Place::Bond(_)) => {
             bonds.into_iter().next().map(|bond| (bond.health, bond.reason))
         }
-        Records::Fabrics(fabrics) if matches!(config.place, Place::Fabric(_)) => {
+        Records::Fabrics(fabrics) if matches!(place, Place::Fabric(_)) => {
             fabrics.into_iter().next().map(|fabric| (fabric.health, fabric.reason))
         }
         _ => None,
     }
     .ok_or_else(|| {
-        Failure::new(Code::Configuration, config.place.name(), "it is a fabric where the network has a bond")
+        Failure::new(Code::Configuration, place.name(), "it is a fabric where the network has a bond")
     })
 }
 
@@ -36,13 +36,13 @@ pub fn health(config: &Config) -> Result<(Health, String), Failure> {
 ///
 /// # Errors
 /// There is no such class, or none of its rules asks for a mark alone.
-pub fn mark(config: &Config) -> Result<Option<u32>, Failure> {
-    let Some(class) = &config.class else { return Ok(None) };
-    let bond = config.place.name();
+pub fn mark(config: &Config, place: &Place) -> Result<Option<u32>, Failure> {
+    let Some(class) = config.class()? else { return Ok(None) };
+    let bond = place.name();
     let Records::Classes(classes) = ask(config, &Request::ClassShow { bond: Some(bond.clone()) })? else {
         return Ok(None);
     };
-    let Some(record) = classes.into_iter().find(|record| *class == *record.name) else {
+    let Some(record) = classes.into_iter().find(|record| class == *record.name) else {
         return Err(Failure::new(Code::Configuration, bond, format!("it has no class '{class}'"))
             .hint(format!("linkbraid class add {bond} {class} --match fwmark=0x10")));
     };

@@ -87,11 +87,18 @@ impl<'n> Network<'n> {
     /// Has the plugin do something for a container, whom the runtime calls `id`; what it prints, and whether it was done.
     #[track_caller]
     fn says(&self, what: &str, container: Host<'_>, id: &str, more: &Value) -> (bool, String) {
+        let namespace = Path::new(netns::FOLDER).join(container.netns().name());
+        self.says_in(what, &namespace, id, more)
+    }
+
+    /// The same for a network namespace by its path.
+    #[track_caller]
+    fn says_in(&self, what: &str, namespace: &Path, id: &str, more: &Value) -> (bool, String) {
         let mut command = self.host.command(folder().join("linkbraid-cni"));
         command
             .env("CNI_COMMAND", what)
             .env("CNI_CONTAINERID", id)
-            .env("CNI_NETNS", Path::new(netns::FOLDER).join(container.netns().name()))
+            .env("CNI_NETNS", namespace)
             .env("CNI_IFNAME", NIC)
             .env("CNI_PATH", PLUGINS)
             .stdin(Stdio::piped())
@@ -220,7 +227,7 @@ fn containers_that_come_and_go_leave_nothing() {
     net.ok("a", &format!("class add {BOND} bulk --match fwmark=0x10"));
     let network = Network::on(a, 201);
     let before = network.left(container);
-    let in_class = json!({ "args": { "cni": { "class": "bulk" } } });
+    let in_class = json!({ "classes": ["bulk"], "args": { "cni": { "class": "bulk" } } });
     for turn in 0..TIMES {
         let more = if turn % 10 == 0 { in_class.clone() } else { json!({}) };
         network.add_with(container, &more);
@@ -230,7 +237,9 @@ fn containers_that_come_and_go_leave_nothing() {
     let ok = || net.show("a").health;
     wait_until(SOON, "health", ok, |health| *health == linkbraid_api::Health::Ok)
         .unwrap_or_else(|e| panic!("{e}"));
-    // Nor are they remembered as guests; and one more is as good as the first.
+    // Nor are they remembered as guests for as long as one that is there and says nothing.
+    until("no guest", || net.show("a").guests.len(), |guests| *guests == 0);
+    // One more is as good as the first.
     network.add(container);
     container.wait_ping(net.host("b").ipv4(), SOON).unwrap_or_else(|e| panic!("{e}"));
     // A container that is there twice would have two interfaces of one name; the first one stays.
@@ -245,7 +254,8 @@ fn containers_that_come_and_go_leave_nothing() {
 
 #[test]
 fn what_is_not_ready_is_refused_and_nothing_is_made_in_its_place() {
-    let net = Net::up(Topology::symmetric(1, 2, None).plain_host([LinkSpec::switch(0, None)]));
+    let link = || [LinkSpec::switch(0, None)];
+    let net = Net::up(Topology::symmetric(1, 2, None).plain_host(link()).plain_host(link()));
     let (a, container) = (net.host("a"), net.host("b"));
     let network = Network::on(a, 201);
     let before = network.left(container);
@@ -273,18 +283,56 @@ fn what_is_not_ready_is_refused_and_nothing_is_made_in_its_place() {
     network.refuses("ADD", container, &json!({ "ipam": { "type": "../cni/host-local" } }), 7);
     network.refuses("ADD", container, &json!({ "cniVersion": "2.0.0" }), 1);
     network.refuses("CHECK", container, &json!({}), 7);
-    // What fails late is undone: more addresses than there are, and a route that cannot be.
-    let mut full = network.list["plugins"][0]["ipam"].clone();
-    full["routes"] = json!([{ "dst": "198.19.0.0/16", "gw": "198.19.99.99" }]);
-    network.refuses("ADD", container, &json!({ "ipam": full }), 100);
-    assert_eq!(network.left(container), before);
-    for id in ["one", "two"] {
-        let (is_done, said) =
-            network.says("ADD", container, id, &json!({ "ipam": network.list["plugins"][0]["ipam"] }));
-        assert_eq!(is_done, id == "one", "{said}");
+    let asks = json!({ "class": "bulk", "args": { "cni": { "class": "voice" } } });
+    assert!(network.refuses("ADD", container, &asks, 7).contains("'voice'"));
+    network.refuses("ADD", container, &json!({ "prevResult": {} }), 7);
+    // Whatever was refused: DEL is done, or a container could not be removed.
+    for more in
+        [asks, class("Bulk"), json!({ "fabric": "fab0", "class": "bulk" }), json!({ "prevResult": {} })]
+    {
+        network.asks("DEL", container, &more);
     }
-    let (is_done, said) = network.says("DEL", container, "one", &json!({}));
-    assert!(is_done, "{said}");
+    // What fails late is undone: a route that cannot be, and more addresses than there are.
+    let mut late = network.list["plugins"][0]["ipam"].clone();
+    late["routes"] = json!([{ "dst": "198.19.0.0/16", "gw": "198.19.99.99" }]);
+    network.refuses("ADD", container, &json!({ "ipam": late }), 100);
+    assert_eq!(network.left(container), before);
+    let mut one = network.list["plugins"][0]["ipam"].clone();
+    one["ranges"][0][0]["rangeEnd"] = json!("198.18.0.201");
+    let one = json!({ "ipam": one });
+    network.asks("ADD", container, &one);
+    let with_one = network.left(container);
+    let (is_done, said) = network.says("ADD", net.host("c"), "other", &one);
+    assert!(!is_done && said.contains("no IP addresses available"), "{said}");
+    assert_eq!(network.left(container), with_one);
+    assert!(!sh(net.host("c"), "ip -o link").contains(NIC));
+    network.asks("DEL", container, &one);
+    assert_eq!(network.left(container), before);
+
+    // The host's own namespace is no container's: nothing is added to it, and nothing removed.
+    let own = Path::new("/proc/self/ns/net");
+    sh(a, &format!("ip link add {NIC} type veth peer name far"));
+    for (what, more) in [("ADD", json!({})), ("ADD", json!({ "bond": null, "fabric": "fab0" }))] {
+        let (is_done, said) = network.says_in(what, own, "host", &more);
+        assert!(!is_done && said.contains("the host's own"), "{said}");
+        let (is_done, said) = network.says_in("DEL", own, "host", &more);
+        assert!(is_done, "{said}");
+    }
+    assert!(sh(a, "ip -o link").contains(NIC));
+    sh(a, &format!("ip link del {NIC}"));
+    // A namespace that is gone is no reason to fail, nor is an interface that the container has from elsewhere one to remove.
+    let gone = net.lab().folder().join("gone");
+    fs::write(&gone, "").expect("writes");
+    for more in [json!({}), json!({ "bond": null, "fabric": "fab0" })] {
+        for namespace in [gone.as_path(), Path::new("/run/netns/no-such")] {
+            let (is_done, said) = network.says_in("DEL", namespace, "gone", &more);
+            assert!(is_done, "{said}");
+        }
+    }
+    sh(container, &format!("ip link add {NIC} type veth peer name far"));
+    network.asks("DEL", container, &json!({ "bond": null, "fabric": "fab0" }));
+    assert!(sh(container, "ip -o link").contains(NIC));
+    sh(container, &format!("ip link del {NIC}"));
     assert_eq!(network.left(container), before);
 
     for link in a.links().expect("known") {
@@ -304,6 +352,7 @@ fn an_annotation_chooses_the_class_and_the_mac() {
     let mac = "02:00:00:00:99:01";
     let more = json!({
         "cniVersion": "1.1.0",
+        "classes": ["bulk"],
         "args": { "cni": { "class": "bulk" } },
         "runtimeConfig": { "mac": mac },
     });
@@ -332,7 +381,10 @@ fn an_annotation_chooses_the_class_and_the_mac() {
     network.asks("CHECK", near, &checked);
     // What somebody has changed since is told.
     sh(net.host("a"), "nft flush ruleset");
-    assert!(network.refuses("CHECK", near, &checked, 101).contains("nothing marks"));
+    assert!(network.refuses("CHECK", near, &checked, 101).contains("the mark 0x10"));
+    sh(near, "ip route del default");
+    let plain = json!({ "prevResult": checked["prevResult"] });
+    assert!(network.refuses("CHECK", near, &plain, 101).contains("no route to 0.0.0.0/0"));
     sh(near, &format!("ip address flush dev {NIC}"));
     let plain = json!({ "prevResult": checked["prevResult"] });
     assert!(network.refuses("CHECK", near, &plain, 101).contains("198.18.0.201/24"));
@@ -359,12 +411,90 @@ fn garbage_is_collected_and_only_garbage() {
     let b = net.host("b").ipv4();
     kept.wait_ping(b, SOON).unwrap_or_else(|e| panic!("{e}"));
     assert!(sh(others, "ip -o link").contains(NIC) && !sh(lost, "ip -o link").contains(NIC));
+    assert_eq!(sh(net.host("a"), "nft list tables netdev"), "");
+    // Who says nothing of what is in use has nothing removed.
+    network.asks("GC", kept, &json!({ "cniVersion": "1.1.0" }));
+    kept.wait_ping(b, SOON).unwrap_or_else(|e| panic!("{e}"));
     other.asks("DEL", others, &json!({}));
     // `host-local` of Debian 12 knows no GC: the address is for DEL.
     network.asks("DEL", lost, &json!({}));
     assert_eq!(network.left(kept), with_kept);
     network.asks("DEL", kept, &json!({}));
     assert_eq!(network.left(kept), before);
+}
+
+#[test]
+fn many_at_once_are_attached_and_an_address_that_moves_is_heard_of_at_once() {
+    const MANY: u8 = 8;
+    const MOVES: usize = 2;
+    let link = || [LinkSpec::switch(0, None)];
+    let lab = (0..MANY).fold(Topology::symmetric(2, 2, None), |lab, _| lab.plain_host(link()));
+    let net = Net::bonded(lab);
+    let names: Vec<String> = net.lab().hosts().skip(2).map(|host| host.name().to_owned()).collect();
+    // Containers have addresses of both families.
+    let network = Network::changed(net.host("a"), 201, |list| {
+        let ranges = &mut list["plugins"][0]["ipam"]["ranges"];
+        ranges[0][0]["rangeEnd"] = json!("198.18.0.220");
+        let range =
+            json!([{ "subnet": "2001:db8::/64", "rangeStart": "2001:db8::c9", "rangeEnd": "2001:db8::e0" }]);
+        ranges.as_array_mut().expect("some").push(range);
+    });
+    let containers: Vec<Host<'_>> = names.iter().map(|name| net.host(name)).collect();
+    for container in &containers {
+        sh(*container, "ip link set eth0 down");
+        sh(*container, "ip address flush dev eth0");
+    }
+    let before = network.left(containers[0]);
+    let all: Vec<Value> = std::thread::scope(|scope| {
+        let network = &network;
+        let adds: Vec<_> =
+            containers.iter().map(|container| scope.spawn(move || network.add(*container))).collect();
+        adds.into_iter().map(|add| add.join().expect("is attached")).collect()
+    });
+    let b = net.host("b");
+    for (said, container) in all.iter().zip(&containers) {
+        for ip in said["ips"].as_array().expect("some") {
+            let address = ip["address"].as_str().and_then(|text| text.split('/').next()).expect("one");
+            b.wait_ping(address, SOON).unwrap_or_else(|e| panic!("{address}: {e}"));
+        }
+        network.asks("CHECK", *container, &json!({ "prevResult": said }));
+    }
+    // The same addresses by other MACs: without a word of theirs b would send to the old ones for half a minute.
+    let mac = |address: &str| {
+        let said: Value = serde_json::from_str(&sh(b, &format!("ip -j neigh show {address}"))).expect("JSON");
+        said[0]["lladdr"].as_str().map(str::to_owned)
+    };
+    let last = usize::from(MANY) - 1;
+    for ip in all[last]["ips"].as_array().expect("some") {
+        let address = ip["address"].as_str().and_then(|text| text.split('/').next()).expect("one");
+        let old = mac(address);
+        assert_eq!(old.as_deref(), all[last]["interfaces"][1]["mac"].as_str());
+    }
+    let fixed = json!({
+        "ipam": { "type": "static", "addresses": [
+            { "address": all[last]["ips"][0]["address"] }, { "address": all[last]["ips"][1]["address"] },
+        ]}
+    });
+    for _ in 0..MOVES {
+        // Soon after another interface has changed, the kernel's own announcement arrives, too.
+        let guests = || net.show("a").guests.len();
+        until("all are known", guests, |guests| *guests == containers.len());
+        network.asks("DEL", containers[last], &json!({}));
+        until("it is forgotten", guests, |guests| *guests == last);
+        let said = network.add_with(containers[last], &fixed);
+        let new = said["interfaces"][1]["mac"].as_str().expect("a MAC");
+        for ip in said["ips"].as_array().expect("some") {
+            let address = ip["address"].as_str().and_then(|text| text.split('/').next()).expect("one");
+            until("the new MAC", || mac(address), |mac| mac.as_deref() == Some(new));
+        }
+    }
+    std::thread::scope(|scope| {
+        let network = &network;
+        for container in &containers {
+            scope.spawn(move || network.asks("DEL", *container, &json!({})));
+        }
+    });
+    assert_eq!(network.left(containers[0]), before);
 }
 
 #[test]

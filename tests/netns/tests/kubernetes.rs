@@ -97,10 +97,9 @@ fn pod(all: &[Value], folder: &Path) -> Value {
     container.as_object_mut().expect("one").remove("resources");
     // The other container puts the plugin where the node's runtime looks for plugins.
     let mut installer = spec["initContainers"][0].take();
-    assert_eq!(installer["command"][1], PLUGIN);
+    assert_eq!(installer["command"][4], PLUGIN);
     installer["image"] = json!(IMAGE);
-    installer["command"] =
-        json!(["/busybox", "cp", containers::folder().join("linkbraid-cni"), installer["command"][2]]);
+    installer["command"][4] = json!(containers::folder().join("linkbraid-cni"));
     let mounts = container["volumeMounts"].as_array_mut().expect("some");
     let volumes = spec["volumes"].as_array_mut().expect("some");
     for volume in volumes.iter_mut() {
