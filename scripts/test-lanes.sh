@@ -17,7 +17,7 @@ elsewhere=" $* "
 alone=(bench)
 measured=(fabric lab)
 for test in broadcast classes cluster containers demo fabric fabric_clock fabric_crashes fabric_default fabric_encryption fabric_keys \
-	fabric_memory fabric_vxlan failover families guests heartbeats hosts keys layouts plain rates recovery; do
+	fabric_memory fabric_vxlan failover families guests heartbeats hosts keys layouts plain rates recovery snooping; do
 	measured+=("netns/$test")
 done
 

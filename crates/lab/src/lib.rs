@@ -25,6 +25,7 @@ pub mod netns;
 pub mod packet;
 mod port;
 mod queue;
+pub mod serve;
 pub mod shape;
 mod spec;
 mod state;

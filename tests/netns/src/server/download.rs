@@ -1,6 +1,6 @@
 //! A download under way, watched: it must not stall.
 
-use super::{Server, digest, settings, start};
+use super::{FILE, Server, digest, start};
 use crate::SOON;
 use linkbraid_lab::{Host, Running, wait_for};
 use std::{
@@ -28,10 +28,14 @@ impl<'server> Download<'server> {
     #[track_caller]
     pub(super) fn start(server: &'server Server<'server>, host: Host<'_>) -> Self {
         let target = server.target();
-        let mut command = settings::client(server.service, server.host, host, &target);
+        let folder = server.scratch.path();
+        let words = server.service.client(server.host.ipv4(), folder, FILE, Some(&target));
+        let mut command = host.command(&words[0]);
+        command.args(&words[1..]);
         let log = File::create(target.with_file_name("client")).expect("makes a file");
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("an open file")).stderr(log);
-        let client = start(command, server.service.client_package());
+        let [_, (_, package)] = server.service.programs();
+        let client = start(command, package);
         Self { server, client, target, received: 0, grew: Instant::now(), longest: Duration::ZERO }
     }
 

@@ -1,9 +1,9 @@
-//! Files on a disk, a web server that has them, and programs that copy them.
+//! Files on a disk, servers that have them, and programs that copy them.
 
 use super::COPIES;
 use crate::activity::Activity;
 use crate::experiments::prelude::*;
-use linkbraid_lab::{Running, tool};
+use linkbraid_lab::{Running, serve::Service, tool};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use std::fs;
 use std::io::{self, Read};
@@ -12,9 +12,6 @@ use std::process::{Command, Stdio};
 
 /// Where files are that must outlive a restart (FHS 5.15): on a disk, if the machine has one.
 const DISK: &str = "/var/tmp";
-/// What is run, and the packages of those that the lab does not need too.
-const PROGRAMS: [(&str, &str); 3] = [("nginx", "nginx"), ("curl", "curl"), ("dd", "coreutils")];
-const PORT: u16 = 8080;
 /// Bytes that are written at once, each time through to the disk.
 const BLOCK: &str = "4K";
 const LISTEN_LIMIT: Duration = Duration::from_secs(10);
@@ -36,20 +33,20 @@ pub(super) struct Copied {
 
 /// A server under way in a lab, and the host that copies from it.
 pub(super) struct Server<'a> {
+    service: Service,
     server: Host<'a>,
     client: Host<'a>,
-    _nginx: Running,
+    /// What the server keeps.
+    folder: PathBuf,
+    _process: Running,
 }
 
 impl Testbed {
     /// Writes eight files of each size, all of them different.
     ///
     /// # Errors
-    /// A program is missing, or the folder is not on a disk.
+    /// The folder is not on a disk.
     pub fn make(sizes: &[usize]) -> Result<Self, Error> {
-        for (program, package) in PROGRAMS {
-            tool::require(&[program]).map_err(|error| error.hint(format!("apt-get install {package}")))?;
-        }
         let disk = Path::new(DISK);
         let fail = |e: &dyn std::fmt::Display| Error::new(DISK, "cannot make files", e.to_string());
         if statfs(disk).map_err(|e| fail(&e))?.filesystem_type() == TMPFS_MAGIC {
@@ -84,9 +81,9 @@ impl Testbed {
 
     pub fn commands(&self) -> Vec<String> {
         vec![
-            format!("a# nginx -p {} -c nginx.conf", self.folder.display()),
+            format!("a# nginx, smbd or ganesha.nfsd, with the files of {}", self.folder.display()),
             format!("a# {} (local)", local(Path::new("FILE"), Path::new("COPY"))),
-            format!("b# {} (remote)", remote("a", "FILE", Path::new("COPY"))),
+            format!("b# {} (remote)", written("CLIENT", Path::new("COPY"))),
         ]
     }
 
@@ -94,22 +91,20 @@ impl Testbed {
         self.folder.join("files").join(name(size, copy))
     }
 
-    /// Starts a web server on the first host of a lab; the second one will copy from it.
-    pub fn serve<'a>(&self, bed: &'a Bed) -> Result<Server<'a>, Error> {
+    /// Starts a server on the first host of a lab; the second one will copy from it.
+    pub fn serve<'a>(&self, bed: &'a Bed, service: Service) -> Result<Server<'a>, Error> {
         let (server, client) = (bed.host("a")?, bed.host("b")?);
-        let folder = self.folder.join(bed.name());
-        let conf = folder.join("nginx.conf");
-        fs::create_dir_all(&folder)
-            .and_then(|()| fs::write(&conf, nginx(server.ipv4(), &self.folder.join("files"))))
-            .map_err(|e| Error::new(conf.display().to_string(), "cannot write", e.to_string()))?;
-        let mut command = server.command("nginx");
-        command.arg("-p").arg(&folder).args(["-c", "nginx.conf", "-e", "error.log", "-g", "daemon off;"]);
+        let folder = self.folder.join(format!("{}-{service:?}", bed.name()));
+        let command = fs::create_dir_all(&folder)
+            .and_then(|()| service.server(server, &folder, &self.folder.join("files")))
+            .map_err(|e| Error::new(folder.display().to_string(), "cannot write", e.to_string()))?;
         let log = |error: Error| {
-            let log = fs::read_to_string(folder.join("error.log")).unwrap_or_default();
+            let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
             Error { cause: format!("{}; {}", error.cause, log.trim().replace('\n', "; ")), ..error }
         };
-        let nginx = Running::serve(command, LISTEN_LIMIT, || server.listens(PORT)).map_err(log)?;
-        Ok(Server { server, client, _nginx: nginx })
+        let process =
+            Running::serve(command, LISTEN_LIMIT, || server.listens(service.port())).map_err(log)?;
+        Ok(Server { service, server, client, folder, _process: process })
     }
 
     /// Copies eight files at once, the last `remote_copies` of them by the other host.
@@ -119,7 +114,11 @@ impl Testbed {
             if copy < COPIES - remote_copies {
                 (at.server.command("sh"), local(&self.source(size, copy), &target))
             } else {
-                (at.client.command("sh"), remote(at.server.ipv4(), &name(size, copy), &target))
+                let words = at.service.client(at.server.ipv4(), &at.folder, &name(size, copy), None);
+                (
+                    at.client.command("sh"),
+                    written(&words.iter().map(quoted).collect::<Vec<_>>().join(" "), &target),
+                )
             }
         });
         self.time(size, commands.collect())
@@ -149,7 +148,7 @@ impl Testbed {
             running.push(Running::start(command)?);
         }
         for copy in &mut running {
-            // curl has a limit of its own, and dd ends with what it reads.
+            // A client has a limit, and dd ends with what it reads.
             let status = copy.wait()?;
             if !status.success() {
                 return Err(Error::new("copies", format!("'{}' failed", copy.words()), status.to_string()));
@@ -182,24 +181,25 @@ fn local(source: &Path, target: &Path) -> String {
     format!("exec dd if={} of={} bs={BLOCK} oflag=dsync", source.display(), target.display())
 }
 
-/// A copy from another host, written alike.
-fn remote(server: &str, name: &str, target: &Path) -> String {
+/// A copy from another host, by a client that prints it, written alike.
+fn written(client: &str, target: &Path) -> String {
     format!(
-        "curl --disable --noproxy '*' --silent --fail --max-time {COPY_LIMIT} http://{server}:{PORT}/{name} | \
-         dd of={} bs={BLOCK} iflag=fullblock oflag=dsync",
+        "timeout {COPY_LIMIT} {client} | dd of={} bs={BLOCK} iflag=fullblock oflag=dsync",
         target.display()
     )
 }
 
-/// nginx.conf; paths are below the folder that `-p` names.
-fn nginx(address: &str, files: &Path) -> String {
-    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-    let temporary: String = temporary.iter().map(|name| format!("{name}_temp_path {name};\n")).collect();
-    format!(
-        "user root;\nworker_processes 1;\npid pid;\nevents {{}}\nhttp {{\n{temporary}access_log off;\nsendfile on;\n\
-         server {{ listen {address}:{PORT}; root {}; }}\n}}\n",
-        files.display()
-    )
+/// A word as a shell reads it. None of a client's has a quotation mark.
+fn quoted(word: impl AsRef<str>) -> String {
+    format!("'{}'", word.as_ref())
+}
+
+/// Whether what serves, and its client, are installed.
+pub(super) fn installed(service: Service) -> Result<(), Error> {
+    for (program, package) in service.programs() {
+        tool::require(&[program]).map_err(|error| error.hint(format!("apt-get install {package}")))?;
+    }
+    Ok(())
 }
 
 fn same(one: &Path, other: &Path) -> io::Result<bool> {
