@@ -5,7 +5,11 @@ use crate::{
     failure::{Code, Failure},
 };
 use linkbraid_api::{Health, Records, Reply, Request, Rule};
-use linkbraid_terminal::client::{self, REPLY_TIMEOUT};
+use linkbraid_terminal::client;
+use std::time::Duration;
+
+/// How long one answer of the daemon is waited for; the runtime waits meanwhile.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// How well the bond or fabric works.
 ///
@@ -64,7 +68,7 @@ pub fn mark(config: &Config, place: &Place) -> Result<Option<u32>, Failure> {
 
 fn ask(config: &Config, request: &Request) -> Result<Records, Failure> {
     let socket = &config.words.socket;
-    match client::ask(socket, request, REPLY_TIMEOUT) {
+    match client::ask(socket, request, ANSWER_MAX) {
         Ok(Reply::Records(records)) => Ok(records),
         Ok(Reply::Error(error)) => Err(Failure::said(Code::Later, &error)),
         Ok(_) => {
