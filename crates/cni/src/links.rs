@@ -1,7 +1,8 @@
 //! The kernel's interfaces, in the network namespace of the thread or, by [`inside`], in that of a container.
 
 use crate::failure::{Code, Failure};
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::TryStreamExt as _;
+use linkbraid_link::{Kind, LinkInfo, MacAddr, Netlink, OperState};
 use nix::{
     libc,
     sched::{CloneFlags, setns},
@@ -10,10 +11,7 @@ use rtnetlink::{
     Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder, new_connection,
     packet_route::{
         address::{AddressAttribute, AddressFlags},
-        link::{
-            InfoData, InfoKind, InfoMacVlan, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
-            MacVlanMode, State,
-        },
+        link::{InfoData, InfoKind, InfoMacVlan, InfoVeth, LinkAttribute, LinkMessage, MacVlanMode},
         route::{RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteScope},
     },
 };
@@ -30,65 +28,6 @@ use tokio::runtime::{Builder, Runtime};
 /// How long it is waited until frames pass an interface: looks, and the pause between two.
 const READY_TRIES: u32 = 200;
 const READY_PAUSE: Duration = Duration::from_millis(5);
-
-/// An interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
-    pub index: u32,
-    pub name: String,
-    /// Six numbers, with colons between them.
-    pub mac: String,
-    pub mtu: u32,
-    /// The longest buffer that it is handed for segmentation, in bytes.
-    pub gso: u32,
-    pub up: bool,
-    /// Frames pass (RFC 2863).
-    pub is_ready: bool,
-    /// The bridge that it is a port of.
-    pub controller: Option<u32>,
-    /// The interface below it.
-    pub lower: Option<u32>,
-    pub is_veth: bool,
-    /// Free text.
-    pub alias: Option<String>,
-}
-
-impl Link {
-    fn read(message: &LinkMessage) -> Self {
-        let mut link = Self {
-            index: message.header.index,
-            name: String::new(),
-            mac: String::new(),
-            mtu: 0,
-            gso: 0,
-            up: message.header.flags.contains(LinkFlags::Up),
-            is_ready: false,
-            controller: None,
-            lower: None,
-            is_veth: false,
-            alias: None,
-        };
-        for attribute in &message.attributes {
-            match attribute {
-                LinkAttribute::IfName(name) => link.name.clone_from(name),
-                LinkAttribute::Address(mac) => {
-                    link.mac = mac.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":");
-                }
-                LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
-                LinkAttribute::GsoMaxSize(bytes) => link.gso = *bytes,
-                LinkAttribute::OperState(state) => link.is_ready = *state == State::Up,
-                LinkAttribute::Link(index) => link.lower = Some(*index),
-                LinkAttribute::Controller(index) => link.controller = Some(*index),
-                LinkAttribute::IfAlias(alias) => link.alias = Some(alias.clone()),
-                LinkAttribute::LinkInfo(infos) => {
-                    link.is_veth = infos.iter().any(|info| matches!(info, LinkInfo::Kind(InfoKind::Veth)));
-                }
-                _ => {}
-            }
-        }
-        link
-    }
-}
 
 /// An address of a container, and the length of its network's prefix.
 pub type Address = (IpAddr, u8);
@@ -109,7 +48,15 @@ pub struct Route {
 #[derive(Debug)]
 pub struct Links {
     runtime: Runtime,
+    netlink: Netlink,
+    /// For what the daemon never does: links in other namespaces, and routes with all that CNI has.
     handle: Handle,
+}
+
+impl From<linkbraid_link::Error> for Failure {
+    fn from(error: linkbraid_link::Error) -> Self {
+        Self::new(Code::Refused, format!("{}: {}", error.object, error.what), error.cause())
+    }
 }
 
 /// What the kernel says of something that this plugin is about to use or has made.
@@ -132,29 +79,24 @@ impl Links {
     pub fn open() -> Result<Self, Failure> {
         let failed = |error| Failure::new(Code::Io, "cannot ask the kernel", error);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let (connection, handle, _) = {
-            let _within = runtime.enter();
-            new_connection().map_err(failed)?
-        };
+        let within = runtime.enter();
+        let (connection, handle, _) = new_connection().map_err(failed)?;
+        let netlink = Netlink::new()?;
+        drop(within);
         runtime.spawn(connection);
-        Ok(Self { runtime, handle })
+        Ok(Self { runtime, netlink, handle })
     }
 
     /// All interfaces here.
-    pub fn all(&self) -> Result<Vec<Link>, Failure> {
-        let found = self.runtime.block_on(self.handle.link().get().execute().try_collect::<Vec<_>>());
-        let found = found.map_err(|error| refused("cannot list interfaces", &error))?;
-        Ok(found.iter().map(Link::read).collect())
+    pub fn all(&self) -> Result<Vec<LinkInfo>, Failure> {
+        Ok(self.runtime.block_on(self.netlink.links())?)
     }
 
     /// The one of this name; none where there is none.
-    pub fn find(&self, name: &str) -> Result<Option<Link>, Failure> {
-        let request = self.handle.link().get().match_name(name.to_owned()).execute();
-        match self.runtime.block_on(async { Box::pin(request).next().await }) {
-            Some(Ok(message)) => Ok(Some(Link::read(&message))),
-            Some(Err(error)) if is(&error, libc::ENODEV) => Ok(None),
-            Some(Err(error)) => Err(refused(name, &error)),
-            None => Ok(None),
+    pub fn find(&self, name: &str) -> Result<Option<LinkInfo>, Failure> {
+        match self.runtime.block_on(self.netlink.link(name)) {
+            Err(error) if error.kind == Kind::NoDevice => Ok(None),
+            found => Ok(Some(found?)),
         }
     }
 
@@ -171,10 +113,13 @@ impl Links {
             .block_on(self.handle.link().add(pair).execute())
             .map_err(|error| refused(format!("cannot make '{}'", container.nic), &error))?;
         // The pair takes the alias only once it is there.
-        let port = LinkUnspec::new_with_name(host).alias(alias).controller(bridge).up().build();
-        let done = self.runtime.block_on(self.handle.link().set(port).execute());
-        done.map_err(|error| refused(format!("cannot make '{host}' a port"), &error))
-            .inspect_err(|_| _ = self.remove(host))
+        let index = self.there(host)?.index;
+        let done = self.runtime.block_on(async {
+            self.netlink.set_alias(index, alias).await?;
+            self.netlink.set_master(index, bridge).await?;
+            self.netlink.set_up(index).await
+        });
+        done.inspect_err(|_| _ = self.remove(host)).map_err(Into::into)
     }
 
     /// Makes a macvlan of this interface in a container, where it is not up.
@@ -193,9 +138,9 @@ impl Links {
     /// Removes an interface; one that is not there is fine.
     pub fn remove(&self, name: &str) -> Result<(), Failure> {
         let Some(link) = self.find(name)? else { return Ok(()) };
-        match self.runtime.block_on(self.handle.link().del(link.index).execute()) {
-            Err(error) if is(&error, libc::ENODEV) => Ok(()),
-            done => done.map_err(|error| refused(format!("cannot remove '{name}'"), &error)),
+        match self.runtime.block_on(self.netlink.delete_link(link.index)) {
+            Err(error) if error.kind == Kind::NoDevice => Ok(()),
+            done => Ok(done?),
         }
     }
 
@@ -226,13 +171,8 @@ impl Links {
                     done => done.map_err(failed(format!("{name}: cannot add '{address}/{length}'")))?,
                 }
             }
-            let up = LinkUnspec::new_with_index(index).alias(alias).up().build();
-            self.handle
-                .link()
-                .set(up)
-                .execute()
-                .await
-                .map_err(failed(format!("cannot switch '{name}' on")))?;
+            self.netlink.set_alias(index, alias).await?;
+            self.netlink.set_up(index).await?;
             for route in routes {
                 let (to, length) = route.to;
                 let what = format!("{name}: cannot add the route to '{to}/{length}'");
@@ -248,19 +188,17 @@ impl Links {
 
     /// Has an interface say that its addresses are here, to switches and hosts that knew a former owner: once frames pass at the host's
     /// end, which is some milliseconds after it was switched on. Setting the MAC that it has makes the kernel do so.
-    pub fn announce(&self, name: &str) -> Result<Link, Failure> {
+    pub fn announce(&self, name: &str) -> Result<LinkInfo, Failure> {
         let link = self.there(name)?;
-        let mac = link.mac.split(':').filter_map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
-        let message = LinkUnspec::new_with_index(link.index).address(mac).build();
-        let done = self.runtime.block_on(self.handle.link().set(message).execute());
-        done.map_err(|error| refused(name, &error)).map(|()| link)
+        self.runtime.block_on(self.netlink.set_mac(link.index, link.mac))?;
+        Ok(link)
     }
 
     /// Waits until frames pass an interface, but no longer than they ever take.
-    pub fn wait_ready(&self, name: &str) -> Result<Link, Failure> {
+    pub fn wait_ready(&self, name: &str) -> Result<LinkInfo, Failure> {
         for _ in 0..READY_TRIES {
             let link = self.there(name)?;
-            if link.is_ready {
+            if link.oper_state == OperState::Up {
                 return Ok(link);
             }
             thread::sleep(READY_PAUSE);
@@ -268,7 +206,7 @@ impl Links {
         self.there(name)
     }
 
-    fn there(&self, name: &str) -> Result<Link, Failure> {
+    fn there(&self, name: &str) -> Result<LinkInfo, Failure> {
         self.find(name)?.ok_or_else(|| Failure::new(Code::Refused, name, "no such interface"))
     }
 
@@ -290,17 +228,8 @@ impl Links {
 
     /// The addresses of an interface.
     pub fn addresses(&self, index: u32) -> Result<Vec<Address>, Failure> {
-        let request = self.handle.address().get().set_link_index_filter(index).execute();
-        let found = self.runtime.block_on(request.try_collect::<Vec<_>>());
-        let found = found.map_err(|error| refused("cannot list addresses", &error))?;
-        let address = |attribute: &AddressAttribute| match attribute {
-            AddressAttribute::Address(address) => Some(*address),
-            _ => None,
-        };
-        let of = found.iter().filter_map(|message| {
-            Some((message.attributes.iter().find_map(address)?, message.header.prefix_len))
-        });
-        Ok(of.collect())
+        let found = self.runtime.block_on(self.netlink.addresses(index))?;
+        Ok(found.iter().map(|address| (address.ip, address.prefix)).collect())
     }
 }
 
@@ -350,7 +279,7 @@ pub struct Inside {
     /// The bond's, so that a buffer of the container's TCP is no longer than a stripe (docs/design/guest-lanes.md).
     pub gso: u32,
     /// Its MAC, where it is not for the kernel to choose.
-    pub mac: Option<[u8; 6]>,
+    pub mac: Option<MacAddr>,
 }
 
 impl Inside {
@@ -361,7 +290,7 @@ impl Inside {
             .append_extra_attribute(LinkAttribute::GsoMaxSize(self.gso))
             .setns_by_fd(self.namespace.as_raw_fd());
         match self.mac {
-            Some(mac) => builder.address(mac.to_vec()).build(),
+            Some(mac) => builder.address(mac.0.to_vec()).build(),
             None => builder.build(),
         }
     }

@@ -6,10 +6,11 @@ use crate::{
     config::{Attachment, Config, Place},
     failure::{Code, Failure},
     ipam::Ipam,
-    links::{Address, Inside, Link, Links, Route, inside},
+    links::{Address, Inside, Links, Route, inside},
     mark, object,
 };
 use linkbraid_api::Health;
+use linkbraid_link::{LinkInfo, MacAddr};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -52,7 +53,7 @@ fn open(container: &Container) -> Result<File, Failure> {
 }
 
 /// The interface of the bond or fabric.
-fn interface(links: &Links, place: &Place) -> Result<Link, Failure> {
+fn interface(links: &Links, place: &Place) -> Result<LinkInfo, Failure> {
     let name = place.name();
     links
         .find(name)?
@@ -148,10 +149,9 @@ impl Given {
     }
 }
 
-/// `02:00:00:00:00:01`
-fn mac(text: &str) -> Result<[u8; 6], Failure> {
-    let bytes: Option<Vec<u8>> = text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
-    let mac = bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok()).filter(|mac| mac[0] & 1 == 0);
+/// One that an interface may have.
+fn mac(text: &str) -> Result<MacAddr, Failure> {
+    let mac = text.parse().ok().filter(|mac: &MacAddr| !mac.is_multicast());
     mac.ok_or_else(|| Failure::new(Code::Configuration, format!("'{text}'"), "it is no MAC of an interface"))
 }
 
@@ -173,7 +173,7 @@ pub fn add(config: &Config, container: &Container) -> Result<Value, Failure> {
     let links = Links::open()?;
     let below = interface(&links, &place)?;
     let mtu = config.words.mtu.unwrap_or(below.mtu);
-    let end = Inside { namespace, nic: container.nic.to_string(), mtu, gso: below.gso, mac: wanted };
+    let end = Inside { namespace, nic: container.nic.to_string(), mtu, gso: below.gso_max_size, mac: wanted };
 
     let port = port_of(config, container);
     let port = match place {
@@ -220,12 +220,12 @@ fn finish(
     let mut interfaces = Vec::new();
     if let Some(port) = port {
         let host = links.wait_ready(port)?;
-        interfaces.push(json!({ "name": host.name, "mac": host.mac }));
+        interfaces.push(json!({ "name": host.name, "mac": host.mac.to_string() }));
     }
     let nic = inside(&end.namespace, |links| links.announce(&end.nic))?;
     let own = interfaces.len();
     let sandbox = std::env::var("CNI_NETNS").unwrap_or_default();
-    interfaces.push(json!({ "name": nic.name, "mac": nic.mac, "sandbox": sandbox }));
+    interfaces.push(json!({ "name": nic.name, "mac": nic.mac.to_string(), "sandbox": sandbox }));
     if config.words.cni_version == NEWEST {
         interfaces[own]["mtu"] = json!(nic.mtu);
     }
@@ -314,13 +314,12 @@ pub fn check(config: &Config, container: &Container) -> Result<(), Failure> {
         if !link.up {
             return differs(nic, "it is switched off");
         }
-        if let Some(mac) =
-            given.interfaces[own].mac.as_ref().filter(|mac| !mac.eq_ignore_ascii_case(&link.mac))
-        {
+        if let Some(mac) = given.interfaces[own].mac.as_ref().filter(|mac| mac.parse() != Ok(link.mac)) {
             return differs(nic, &format!("its MAC is {} and was {mac}", link.mac));
         }
-        if matches!(place, Place::Fabric(_)) && link.lower != Some(below.index) {
-            return differs(nic, &format!("it is not on '{}'", below.name));
+        // What it is on cannot be another one without it being another interface.
+        if link.alias.as_deref() != Some(alias(config).as_str()) {
+            return differs(nic, "it is not the one that this plugin has made");
         }
         let has = links.addresses(link.index)?;
         if let Some((address, length)) = wanted.iter().find(|address| !has.contains(address)) {
@@ -346,8 +345,10 @@ pub fn gc(config: &Config) -> Result<(), Failure> {
     let is_valid = |name: &str| valid.as_ref().is_none_or(|valid| valid.iter().any(|one| is_it(one, name)));
     let links = Links::open()?;
     let alias = alias(config);
-    let is_ours = |link: &Link| {
-        link.is_veth && link.name.starts_with(PREFIX) && link.alias.as_deref() == Some(alias.as_str())
+    let is_ours = |link: &LinkInfo| {
+        link.kind.as_deref() == Some("veth")
+            && link.name.starts_with(PREFIX)
+            && link.alias.as_deref() == Some(alias.as_str())
     };
     // An interface is there before its mark, so one that comes meanwhile keeps it.
     let marked = mark::all();
@@ -390,7 +391,7 @@ pub fn status(config: &Config) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Given, Route, mac, port_name, prefix};
+    use super::{Given, MacAddr, Route, mac, port_name, prefix};
     use serde_json::{Value, json};
 
     #[test]
@@ -453,7 +454,7 @@ mod tests {
         for bad in ["198.18.0.64", "198.18.0.64/33", "2001:db8::/129", "x/24", "198.18.0.64/-1"] {
             assert!(prefix(bad).is_err(), "{bad}");
         }
-        assert_eq!(mac("02:00:00:00:00:0a").unwrap(), [2, 0, 0, 0, 0, 10]);
+        assert_eq!(mac("02:00:00:00:00:0a").unwrap(), MacAddr([2, 0, 0, 0, 0, 10]));
         for bad in ["", "02:00:00:00:00", "03:00:00:00:00:01", "02:00:00:00:00:0g", "02:00:00:00:00:00:01"] {
             assert!(mac(bad).is_err(), "{bad}");
         }
