@@ -1,14 +1,14 @@
 //! The experiments, one a file.
 
 mod copies;
-mod cpu_limit;
+pub(crate) mod cpu_limit;
 mod fabric;
 mod failover;
 mod guest;
 pub(crate) mod hostile;
 mod kinds;
 mod loss;
-mod multicast;
+pub(crate) mod multicast;
 mod overhead;
 pub(crate) mod peers;
 mod plain;
@@ -67,7 +67,7 @@ pub static EXPERIMENTS: [Experiment; 19] = [
     },
     Experiment {
         name: "cpu-limit",
-        about: "one TCP flow over one bare link and over two bonded, from a host whose processes may use 0.5 to 100 % of a core: where the CPU is the limit, and where the links are",
+        about: "one TCP flow over one bare link and over two bonded, from a host whose processes may use 0.5 to 100 % of a core: where the CPU is the limit, and where the links are; the same in a guest with a slow processor",
         paper: "BondingPlus, Table 1",
         run: cpu_limit::run,
         figure: cpu_limit::figure,

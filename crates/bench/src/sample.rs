@@ -217,7 +217,8 @@ fn counts(host: Host<'_>) -> Result<Vec<LinkCount>, Error> {
     host.links()?.iter().map(|link| link.count()).collect()
 }
 
-fn delta(before: &[NicCount], after: &[NicCount], pick: fn(&NicCount) -> u64) -> Vec<u64> {
+/// What each NIC's counter has grown by.
+pub(crate) fn delta(before: &[NicCount], after: &[NicCount], pick: fn(&NicCount) -> u64) -> Vec<u64> {
     before.iter().zip(after).map(|(b, a)| pick(a).saturating_sub(pick(b))).collect()
 }
 

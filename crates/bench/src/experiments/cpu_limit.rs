@@ -1,5 +1,7 @@
 //! What two links are worth to a host whose CPU is slow: Table 1 of BondingPlus.
 
+pub(crate) mod guest;
+
 use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
 use crate::run::cpu_limited;
@@ -33,10 +35,17 @@ fn id(kind: &str, share: Option<u32>) -> String {
 }
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    run.plan_steps(guest::steps(run));
+    of_processes(run)?;
+    guest::run(run)
+}
+
+/// Where what the host's processes do is limited.
+fn of_processes(run: &mut Run<'_>) -> Result<(), Error> {
     let share = match Share::make() {
         Ok(share) => share,
         Err(error) => {
-            run.skip_for(run.report.experiment.clone(), &error);
+            run.skip_for("share", &error);
             return Ok(());
         }
     };
@@ -116,6 +125,7 @@ pub(super) fn figure(report: &Report) -> Figure {
         goodput.panel(format!("Goodput, links of {RATE} Mbit/s"), share, "Mbit/s"),
         over.flat(paper, PAPER_GAIN).panel("Over the bare link of a host without a limit", share, "ratio"),
         throttled.panel("Periods in which the quota was used up", share, "of all"),
+        guest::panel(report),
     ];
     Figure { title: "cpu-limit: two links and a slow CPU".into(), panels }
 }

@@ -1,5 +1,7 @@
 //! Many ports hear each broadcast, and a switch that forgets a MAC floods: neither may show.
 
+pub(crate) mod even;
+
 use crate::bed::BOND;
 use crate::deliver::{self, Kind};
 use crate::experiments::prelude::*;
@@ -28,6 +30,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let bed = run.bonded("three", lab.plain_host([LinkSpec::switch(0, Some(RATE))]))?;
     let datagrams = if run.settings.quick { QUICK_DATAGRAMS } else { DATAGRAMS };
     run.plan_steps(STEPS);
+    run.plan(even::cases());
     for kind in KINDS {
         for (from, to) in [("a", ["b", "c"]), ("c", ["a", "b"])] {
             let id = format!("{}/from-{from}", kind.name().replace(' ', "-"));
@@ -48,6 +51,8 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     }
     floods(run, &bed)?;
     goals(run);
+    drop(bed);
+    even::run(run)?;
     Ok(())
 }
 
@@ -129,6 +134,7 @@ pub(super) fn figure(report: &Report) -> Figure {
     let panels = vec![
         exactly.panel(title, "from host to host (c is plain)", "% that came exactly once"),
         flooded.panel(forgets, "traffic", "of a million frames"),
+        even::panel(report),
     ];
-    Figure { title: "multicast: exactly once, and no flooding".into(), panels }
+    Figure { title: "multicast: exactly once, evenly, and no flooding".into(), panels }
 }

@@ -1,5 +1,6 @@
 //! What the papers measured, beside what was measured here.
 
+use crate::experiments::{cpu_limit::guest, multicast::even};
 use crate::report::{CASES, DELIVERIES, FAILOVERS, Report};
 use crate::stats::Spread;
 use maud::{Markup, html};
@@ -64,7 +65,8 @@ const PAPERS: [Paper; 11] = [
         changed: "Three machines of different speed (Pentium II 300, III 700, 4 1600 MHz) are one host whose processes may use a share of a core only, by a control \
               group's quota. NICs that cost much CPU are NICs without offloads: the CPU makes every frame of 1514 bytes. The links have 250 Mbit/s each, so that the CPU is the \
               limit at the least share and the links are at the largest; the paper's had 100, of which one NIC carried 94.05. A quota limits what processes do and what the kernel does in \
-              their context; what ACKs and timers set going runs in interrupts and is not limited. The shares are no clock rates, so rows cannot be put side by side one by one.",
+              their context; what ACKs and timers set going runs in interrupts and is not limited. The shares are no clock rates, so rows cannot be put side by side one by one. In the guest \
+              interrupts are limited too: its one processor does so many instructions a second, for both hosts and the switch between them, where a host of the paper's had one for itself.",
         rows: &[
             (
                 "BondingPlus, Table 1",
@@ -75,6 +77,12 @@ const PAPERS: [Paper; 11] = [
             ("BondingPlus, Table 1", "two links over one with the same share of the CPU", "not given", |r| {
                 shares(r, "same")
             }),
+            (
+                "BondingPlus, Table 1",
+                "two links over one in a guest, by million instructions a second",
+                "1.41, 1.82, 1.91 of 94.05 Mbit/s (300, 700, 1600 MHz)",
+                |r| found(guest::gains(r), ", ", |(speed, gain)| Some(format!("{gain:.2} ({speed})"))),
+            ),
         ],
     },
     Paper {
@@ -210,17 +218,20 @@ const PAPERS: [Paper; 11] = [
     Paper {
         experiment: "multicast",
         changed: "The paper says how ELT spreads broadcasts and has no figure of it.",
-        rows: &[(
-            "ELT, text",
-            "broadcast and multicast to a host with several links",
-            "spread evenly over the links",
-            |r| {
+        rows: &[
+            ("ELT, text", "broadcast and multicast to a host with several links", "arrive once", |r| {
                 let ways = r.ids(DELIVERIES);
                 let [once, more, never] =
                     ["once", "more", "never"].map(|m| ways.iter().filter_map(|id| r.sum(id, m)).sum::<f64>());
                 (!ways.is_empty()).then(|| format!("{once} came once, {more} more than once, {never} never"))
-            },
-        )],
+            }),
+            (
+                "ELT, text; BondingPlus, Fig. 5",
+                "broadcast and multicast from a host with several links: how far shares of the links are apart",
+                "spread evenly over the links",
+                even::apart,
+            ),
+        ],
     },
     Paper {
         experiment: "fabric",
@@ -434,7 +445,7 @@ fn round_trips(report: &Report, scenarios: &[&str]) -> Option<String> {
             |word: &&str| Some(format!("{:.0} us", report.median(&format!("{load}/{word}"), "median_us")?));
         Some(format!("{}: {}", load.to_uppercase(), all(scenarios, ", ", median)?))
     };
-    found(["tcp", "udp"], "; ", of)
+    found(["tcp", "tcp-4", "udp"], "; ", of)
 }
 
 /// The mean of a stage on the way out, and its deviation, over TCP and over UDP.
@@ -448,5 +459,5 @@ fn stages(report: &Report, stage: &str) -> Option<String> {
         };
         Some(format!("{}: {}", load.to_uppercase(), all(&["one-0", "one-class", "two"], ", ", mean)?))
     };
-    found(["tcp", "udp"], "; ", of)
+    found(["tcp", "tcp-4", "udp"], "; ", of)
 }

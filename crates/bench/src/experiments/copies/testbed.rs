@@ -4,6 +4,7 @@ use super::COPIES;
 use crate::activity::Activity;
 use crate::experiments::prelude::*;
 use linkbraid_lab::{Running, serve::Service, tool};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use std::fs;
 use std::io::{self, Read};
@@ -19,7 +20,7 @@ const LISTEN_LIMIT: Duration = Duration::from_secs(10);
 const COPY_LIMIT: u32 = 60;
 const MB: usize = 1_000_000;
 
-/// A folder with files of each size; it goes with the value.
+/// A folder with files of each size, which are in memory (`tmpfs`) so that no disk limits who serves them; it goes with the value.
 pub(super) struct Testbed {
     folder: PathBuf,
 }
@@ -45,7 +46,7 @@ impl Testbed {
     /// Writes eight files of each size, all of them different.
     ///
     /// # Errors
-    /// The folder is not on a disk.
+    /// The folder is not on a disk, or no `tmpfs` can be mounted in it.
     pub fn make(sizes: &[usize]) -> Result<Self, Error> {
         let disk = Path::new(DISK);
         let fail = |e: &dyn std::fmt::Display| Error::new(DISK, "cannot make files", e.to_string());
@@ -57,7 +58,9 @@ impl Testbed {
             ));
         }
         let testbed = Self { folder: disk.join(format!("linkbraid-copies-{}", std::process::id())) };
-        fs::create_dir_all(testbed.folder.join("files")).map_err(|e| fail(&e))?;
+        let files = testbed.folder.join("files");
+        fs::create_dir_all(&files).map_err(|e| fail(&e))?;
+        mount(Some("tmpfs"), &files, Some("tmpfs"), MsFlags::empty(), None::<&str>).map_err(|e| fail(&e))?;
         let mut random = fs::File::open("/dev/urandom").map_err(|e| fail(&e))?;
         for size in sizes {
             for copy in 0..COPIES {
@@ -68,8 +71,6 @@ impl Testbed {
                 written.map_err(|e| fail(&e))?;
             }
         }
-        // What is still to be written would be written during the first copies.
-        nix::unistd::sync();
         Ok(testbed)
     }
 
@@ -167,7 +168,8 @@ impl Testbed {
 
 impl Drop for Testbed {
     fn drop(&mut self) {
-        // Nothing else is in it.
+        // Nothing else is in it; without the mount there is nothing to unmount.
+        let _ = umount2(&self.folder.join("files"), MntFlags::MNT_DETACH);
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

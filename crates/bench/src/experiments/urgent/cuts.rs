@@ -1,6 +1,6 @@
 //! Messages while one of their two links is cut, silently and by its carrier, again and again.
 
-use super::{LINKS, Links, Load, MIRRORED, classed, loads, scenario};
+use super::{LINKS, Links, Load, MIRRORED, classed, cut_loads, scenario};
 use crate::experiments::prelude::*;
 use crate::flow::{MessageFlow, Messages, TripCount, Trips, ms, us};
 use crate::percentiles::Percentiles;
@@ -75,13 +75,13 @@ pub(super) struct Cut {
 
 pub(super) fn run(run: &mut Run<'_>, links: Links, messages: Messages) -> Result<(), Error> {
     let messages = Messages { period: messages.period / PERIOD_DIVISOR, ..messages };
-    if loads(run).iter().any(|load| run.wants(&id(&MIRROR, *load)))
+    if cut_loads(run).any(|load| run.wants(&id(&MIRROR, load)))
         && let Some(bed) = classed(run, links, "mirror", MIRRORED)?
     {
         let rounds = mirror_rounds(run);
         all(run, &bed, &MIRROR, messages, rounds)?;
     }
-    if loads(run).iter().any(|load| run.wants(&id(&PLAIN, *load))) {
+    if cut_loads(run).any(|load| run.wants(&id(&PLAIN, load))) {
         let bed = run.bonded("unmirrored", links.topology(2))?;
         all(run, &bed, &PLAIN, messages, BASE_ROUNDS)?;
     }
@@ -103,7 +103,7 @@ fn id(kind: &Kind, load: Load) -> String {
 
 /// All cuts of one bond, under both loads in turns.
 fn all(run: &mut Run<'_>, bed: &Bed, kind: &Kind, messages: Messages, rounds: u32) -> Result<(), Error> {
-    for &load in loads(run) {
+    for load in cut_loads(run).collect::<Vec<_>>() {
         let id = id(kind, load);
         if !run.wants(&id) {
             continue;
