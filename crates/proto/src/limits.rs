@@ -153,7 +153,7 @@ pub const PROBED_LANES_MAX: usize = 8192;
 
 /// Lanes, at least, of peers that nothing is sent to and that are probed all the same: a failed member of a host that does
 /// nothing else is to be found.
-pub const IDLE_LANES: usize = 16;
+pub const IDLE_LANES: usize = 8;
 
 /// Such peers, at least, however many lanes they have: one that has failed is to be told from a member that has.
 pub const IDLE_PEERS_MIN: usize = 2;

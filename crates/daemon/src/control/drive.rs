@@ -3,6 +3,7 @@
 //! It must not wait for anything else: peers take a lane that is silent for 150 ms for failed. Whatever may wait for the kernel
 //! (its network lock, its verifier), for a file or for a client is left to the control thread.
 
+mod alarm;
 mod frames;
 
 use crate::{
@@ -12,22 +13,27 @@ use crate::{
         driving::{Driving, New},
     },
 };
+use alarm::Alarm;
 use frames::Frames;
 use linkbraid_api::Error;
 use linkbraid_fabric::shorten_slices;
 use linkbraid_link::{ArpPlusSender, NeighbourReader, Watch};
+use linkbraid_proto::Time;
 use std::{
     cell::RefCell,
+    io,
+    os::fd::AsRawFd,
     rc::Rc,
     sync::Arc,
     thread::{Builder, JoinHandle},
     time::Duration,
 };
 use tokio::{
+    io::{Interest, unix::AsyncFd},
     runtime::{self, Runtime},
     sync::{mpsc, oneshot},
     task::{JoinSet, LocalSet},
-    time::{MissedTickBehavior, interval, sleep_until},
+    time::{MissedTickBehavior, interval},
 };
 
 /// Name of the thread, at most 15 bytes.
@@ -131,8 +137,8 @@ async fn drive_all(
         tokio::select! {
             biased;
             Some((bond, answer)) = added.recv() => {
-                let frames = Frames::of(&bond.drive());
-                let begun = frames.map(|frames| _ = bonds.spawn_local(drive(drives.clone(), bond, frames)));
+                let events = Alarm::new(drives.clock).and_then(|alarm| Ok((alarm, Frames::of(&bond.drive())?)));
+                let begun = events.map(|events| _ = bonds.spawn_local(drive(drives.clone(), bond, events)));
                 // Who asked has gone with the bond.
                 let _ = answer.send(begun);
             }
@@ -153,7 +159,7 @@ async fn drive_all(
 }
 
 /// Drives one bond until it is gone.
-async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, mut frames: Frames) {
+async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, (mut alarm, mut frames): (Alarm, Frames)) {
     loop {
         let wake = {
             let mut driven = bond.drive();
@@ -163,7 +169,12 @@ async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, mut frames: Frames) {
         let Some(wake) = wake else { return };
         tokio::select! {
             biased;
-            () = sleep_until(wake) => due(&bond, &mut frames, drives.clock),
+            come = alarm.wait(wake) => {
+                if come.is_err() {
+                    return;
+                }
+                due(&bond, &mut frames, drives.clock);
+            }
             () = bond.changed() => {}
             ready = frames.wait() => {
                 if ready.is_err() {
@@ -184,6 +195,13 @@ async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, mut frames: Frames) {
     }
 }
 
+/// # Safety
+/// It owns its descriptor, and gives the same one at every call.
+unsafe fn watched<T: AsRawFd>(of: T) -> io::Result<AsyncFd<T>> {
+    // SAFETY: so says the caller; it lives in the AsyncFd.
+    unsafe { AsyncFd::register_with_interest(of, Interest::READABLE) }.map_err(io::Error::from)
+}
+
 /// A deadline of the bond has come.
 fn due(bond: &Shared, frames: &mut Frames, clock: Clock) {
     let mut driven = bond.drive();
@@ -194,7 +212,7 @@ fn due(bond: &Shared, frames: &mut Frames, clock: Clock) {
 
 impl Drives {
     /// Carries out what a bond's machine wants; when it wants to be woken, if the bond is still there.
-    fn act(&self, driven: &mut Driven) -> Option<tokio::time::Instant> {
+    fn act(&self, driven: &mut Driven) -> Option<Time> {
         if driven.over {
             return None;
         }
@@ -204,7 +222,7 @@ impl Drives {
         if driven.wants_neighbours && self.neighbours.ask(driven.ifindex) {
             driven.wants_neighbours = false;
         }
-        Some(self.clock.instant(driven.wake()))
+        Some(driven.wake())
     }
 
     /// Follows what the kernel announced. A bond is held before the announcements that wait are read, so that none of them is
