@@ -43,7 +43,7 @@ impl ArpPlus {
         if wanted != self.own.doublings {
             self.own.doublings = wanted;
             self.agenda.own_at = (wanted > 0).then_some(now);
-            if wanted > 0 && !std::mem::replace(&mut self.agenda.is_seldom, true) {
+            if !std::mem::replace(&mut self.agenda.is_seldom, true) {
                 // Answers that were lost are not repeated soon.
                 self.agenda.ask_again();
             }

@@ -233,6 +233,8 @@ mod tests {
         assert!(senders.prove(at(60_000), MacAddr([4, 0, 0, 0, 0, 0]), 7, 0));
         assert_eq!(senders.0.len(), limits::AUTH_SENDERS_MAX);
         assert!(!senders.is_heard(at(0), mac(0)));
-        assert!(senders.is_heard(at(0), mac(1)));
+        let end = at(1) + limits::AUTH_REFUSED_LIVES;
+        assert!(senders.is_heard(end.minus(Duration::from_millis(1)), mac(1)));
+        assert!(!senders.is_heard(end, mac(1)));
     }
 }

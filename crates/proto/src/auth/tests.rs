@@ -408,7 +408,8 @@ fn hosts_without_the_key_are_reported_by_name_unless_they_forge_the_name_of_one_
     };
     assert_eq!(listed, [host(3, Why::AnotherKey), host(4, Why::NoKey)]);
     assert_eq!(told, listed.into_iter().map(Action::Unkeyed).collect::<Vec<_>>(), "each once");
-    let gone = at(4) + limits::AUTH_REFUSED_LIVES + Duration::from_millis(1);
+    let gone = at(4) + limits::AUTH_REFUSED_LIVES;
+    assert_eq!(other.auth.unkeyed(gone.minus(Duration::from_millis(1))).count(), 1);
     assert_eq!(other.auth.unkeyed(gone).count(), 0);
     for number in 0..=u8::MAX {
         other.hears(at(5), &Node::new(number, 4, Settings::default()).bare());
@@ -442,4 +443,51 @@ fn hosts_that_were_cloned_from_one_image_are_told_apart_by_their_macs() {
     one.hears(at(3), &clone.says(at(3)));
     settle(at(3), &mut one, &mut clone);
     assert!(one.hears(at(4), &clone.says(at(4))));
+}
+
+#[test]
+fn own_frames_get_a_code_where_there_is_a_key_and_it_is_asked_for() {
+    let no_key = |mode| Settings { mode, ring: Arc::default() };
+    let signs = |settings| Node::new(1, 1, settings).auth.signs();
+    assert_eq!(
+        [Mode::Off, Mode::Permit, Mode::Require].map(|mode| signs(settings(mode, &[1]))),
+        [false, true, true]
+    );
+    assert_eq!([Mode::Off, Mode::Permit, Mode::Require].map(|mode| signs(no_key(mode))), [false; 3]);
+}
+
+//= docs/arp-plus.md#15.7 type=test
+#[test]
+fn an_answer_brings_the_nonce_back_and_says_whose_it_is() {
+    let (mut one, mut other) =
+        (Node::new(1, 11, settings(Mode::Require, &[1])), Node::new(2, 22, settings(Mode::Require, &[1])));
+    other.hears(at(0), &one.says(at(0)));
+    let question = other.sends().remove(0);
+    let asked = parse_probe(&question).expect("a question");
+    assert_eq!((asked.src, asked.dst, asked.probe.kind), (other.mac, one.mac, ProbeKind::Probe));
+    assert_eq!((asked.probe.host, asked.probe.epoch, asked.probe.echo), (HostId([2; 16]), 1, 0));
+    one.hears(at(0), &question);
+    let sent = one.sends().into_iter().filter_map(|frame| parse_probe(&frame).ok());
+    let answers: Vec<ProbeFrame> = sent.filter(|frame| frame.probe.kind == ProbeKind::Reply).collect();
+    let [answer] = &answers[..] else { panic!("one answer: {answers:?}") };
+    assert_eq!((answer.dst, answer.probe.host, answer.probe.epoch), (other.mac, HostId([1; 16]), 1));
+    assert_eq!(answer.probe.echo, asked.probe.nonce);
+    let usual = Probe::default().nonce;
+    assert!(![usual, asked.probe.nonce].contains(&answer.probe.nonce), "a nonce of its own");
+}
+
+//= docs/arp-plus.md#15.7 type=test
+#[test]
+fn only_what_asks_this_very_member_and_is_no_lanes_stays_here() {
+    let (mut one, mut other) = acquainted(Mode::Require);
+    let mut goes_on = |number, dst| {
+        let probe = Probe { host: HostId([1; 16]), nonce: 5, number, ..Probe::default() };
+        let frame = emit_probe(dst, one.mac, &probe).expect("a probe");
+        let frame = one.auth.sign(at(1), frame).expect("signed");
+        (other.hears(at(1), &frame), other.sends().len())
+    };
+    let (here, elsewhere) = (MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 9]));
+    assert_eq!(goes_on(CHALLENGE_NUMBER, here), (false, 1));
+    assert_eq!(goes_on(CHALLENGE_NUMBER + 1, here), (true, 0), "a lane's");
+    assert_eq!(goes_on(CHALLENGE_NUMBER, elsewhere), (true, 0));
 }

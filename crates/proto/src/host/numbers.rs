@@ -50,3 +50,24 @@ impl Numbers {
         dropped
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_free_once_its_plan_is_gone_and_none_is_left_of_an_earlier_daemon_then() {
+        let mut numbers = Numbers::new([1, 3].into());
+        assert!(!numbers.are_settled());
+        assert_eq!([Some(3), None, Some(3)].map(|wanted| numbers.take(wanted)), [Some(3), Some(2), Some(4)]);
+        assert_eq!(numbers.drop_inherited(), [1].into());
+        assert!(!numbers.are_settled(), "its plan is there still");
+        assert!(!numbers.settle(|number| number == 1) && numbers.settle(|_| false));
+        assert!(numbers.are_settled());
+        assert_eq!([None, None].map(|wanted| numbers.take(wanted)), [Some(1), Some(5)]);
+        numbers.give_back(2);
+        assert!(!numbers.are_settled());
+        assert!(numbers.settle(|number| number != 2) && !numbers.settle(|_| false));
+        assert_eq!(numbers.take(None), Some(2));
+    }
+}

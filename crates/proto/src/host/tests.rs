@@ -7,6 +7,8 @@ use super::{
 use linkbraid_wire::{Extension, HostId, Kind, Message, emit_frame};
 use std::time::Duration;
 
+mod two;
+
 const GATEWAY: MacAddr = MacAddr([6, 0, 0, 0, 0, 1]);
 const STRANGER: MacAddr = MacAddr([6, 0, 0, 0, 0, 66]);
 

@@ -552,3 +552,38 @@ fn actions_that_nobody_polls_are_bounded() {
     assert_eq!(node.count(Counter::LimitActions), 5);
     assert_eq!(node.drain().len(), limits::ACTIONS_MAX);
 }
+
+#[test]
+fn what_a_peer_offers_is_known_while_it_is_up() {
+    let node = Node::up();
+    assert_eq!(node.session.offer(PEER.0), Some(&Settings::new(4, 1500).offer()));
+    assert_eq!([1, 3, 9].map(|other| node.session.offer(other)), [None; 3]);
+    assert_eq!(Node::running().session.offer(PEER.0), None);
+}
+
+//= docs/fabric.md#7.7 type=test
+#[test]
+fn a_peer_is_informed_once_that_its_frames_come_over_the_fast_path() {
+    let settings = Settings { fast_path: Some(4789), ..Settings::new(4, 1500) };
+    let config = Config { node: HERE.0, epoch: HERE.1, settings };
+    let session = Session::new(config, 5, SECRET).expect("good settings");
+    let mut node = Node { session, now: Time::from_millis(1) };
+    let says = |node: &mut Node, heard| {
+        node.session.set_heard(node.now, PEER.0, heard);
+        let told = sent(&node.drain(), PEER.0);
+        (
+            told.iter().map(|told| told.fast_path.expect("it is up").heard).collect::<Vec<_>>(),
+            node.session.hears(PEER.0),
+        )
+    };
+    assert_eq!(says(&mut node, true), (vec![], false), "nobody is there yet");
+    let asked = sent(&node.handle(Input::Start), PEER.0)[0];
+    assert_eq!((node.session.tag(PEER.0), says(&mut node, true)), (None, (vec![], false)));
+    node.hears(PEER, &answer(ControlKind::Accept, &asked));
+    assert!(node.session.tag(PEER.0).is_some() && node.session.fast_path(PEER.0).is_none());
+    assert_eq!(says(&mut node, false), (vec![], false), "that is what it knows");
+    assert_eq!(says(&mut node, true), (vec![true], true));
+    assert_eq!(says(&mut node, true), (vec![], true));
+    assert_eq!(says(&mut node, false), (vec![false], false));
+    assert!(!node.session.hears(9));
+}

@@ -92,6 +92,12 @@ mod tests {
         assert_eq!(window.take(5), Err(Seen::Late));
         assert_eq!(window.take(6), Ok(()), "the last one that is remembered");
         assert_eq!(window.take(6), Err(Seen::Twice));
+        // Up to half the circle ahead is later, the rest is earlier.
+        let mut window = Window::default();
+        assert_eq!([0, u32::MAX / 2].map(|sequence| window.take(sequence)), [Ok(()), Ok(())]);
+        assert_eq!(window.take(0), Err(Seen::Late));
+        assert_eq!(window.take(u32::MAX - 1), Ok(()));
+        assert_eq!(window.take(u32::MAX / 2), Err(Seen::Late));
     }
 
     proptest! {

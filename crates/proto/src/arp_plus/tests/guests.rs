@@ -255,7 +255,7 @@ fn a_guest_that_moves_is_where_it_spoke_last() {
     assert!(hosts[0].arp.are_guests_contested());
     pass_all(&mut hosts, millis(760));
     assert_eq!((hosts[0].announces(), hosts[0].locates(1)), (vec![], Some(key(2))));
-    assert!(hosts[0].arp.is_guest_elsewhere(guest_mac(1)));
+    assert!(hosts[0].arp.is_guest_elsewhere(guest_mac(1)) && !hosts[0].arp.is_guest_elsewhere(guest_mac(2)));
     // What is still noted of it here says nothing, until it speaks here again.
     let before = hosts[0].now.minus(millis(900));
     hosts[0].handle(Input::Guests(&seen(&[(1, guest_ip(1), before, before)])));
@@ -307,6 +307,7 @@ fn an_address_that_another_guest_takes_over_goes_with_it() {
     hosts[1].handle(Input::Guests(&seen(&[(2, guest_ip(9), now, now)])));
     pass_all(&mut hosts, millis(10));
     assert_eq!(at(&hosts[2]), Some((guest_mac(2), key(2))));
+    assert_eq!(hosts[0].arp.announced_guests()[0].addresses.len(), 2, "it may have named it here since");
     pass_all(&mut hosts, millis(760));
     assert_eq!(hosts[0].arp.announced_guests()[0].addresses, [guest_ip(1)]);
     assert_eq!(at(&hosts[0]), Some((guest_mac(2), key(2))));
@@ -388,4 +389,53 @@ fn a_host_that_comes_with_a_guest_of_another_one_does_not_take_it() {
     hosts[0].hear(0, &says);
     hosts[0].pass(millis(800));
     assert_eq!(hosts[0].announces(), [guest_mac(1)], "until it has said nothing for long");
+}
+
+#[test]
+fn a_guest_that_went_elsewhere_is_not_here_though_nobody_announces_it_any_more() {
+    let mut hosts = [host(1, 1), host(2, 1)];
+    pass_all(&mut hosts, millis(10));
+    hosts[0].see(&[1]);
+    pass_all(&mut hosts, millis(10));
+    hosts[1].see(&[1]);
+    pass_all(&mut hosts, millis(10));
+    pass_all(&mut hosts, millis(760));
+    assert_eq!((hosts[0].announces(), hosts[0].locates(1)), (vec![], Some(key(2))));
+    hosts[1].handle(Input::Guests(&SeenGuests::default()));
+    pass_all(&mut hosts, millis(10));
+    assert_eq!(hosts[0].locates(1), None);
+    assert!(hosts[0].arp.is_guest_elsewhere(guest_mac(1)));
+}
+
+#[test]
+fn who_announces_one_address_less_does_not_announce_the_guest_anew() {
+    let (mut one, mut two, mut three) = (host(1, 1), host(2, 1), host(3, 1));
+    let then = one.now;
+    one.handle(Input::Guests(&seen(&[(1, guest_ip(1), then, then), (1, guest_ip(9), then, then)])));
+    three.hear(0, &two.says(Kind::Change));
+    three.hear(0, &one.says(Kind::Change));
+    [&mut one, &mut two, &mut three].into_iter().for_each(|host| _ = host.pass(millis(100)));
+    two.see(&[1]);
+    three.hear(0, &two.says(Kind::Change));
+    assert_eq!(three.locates(1), Some(key(2)), "it has moved");
+    [&mut one, &mut two, &mut three].into_iter().for_each(|host| _ = host.pass(millis(100)));
+    one.handle(Input::Guests(&seen(&[(1, guest_ip(1), then, then)])));
+    three.hear(0, &one.says(Kind::Change));
+    assert_eq!(three.locates(1), Some(key(2)), "what is left of it says nothing new");
+}
+
+//= docs/arp-plus.md#14.4 type=test
+#[test]
+fn whose_mac_becomes_a_peers_members_is_no_guest_here_or_elsewhere() {
+    let (mut one, mut two, mut three) = (host(1, 1), host(2, 1), host(3, 1));
+    one.see(&[1, 2]);
+    two.hear(0, &one.says(Kind::Change));
+    assert_eq!((one.announces().len(), two.locates(1)), (2, Some(key(1))));
+    three.handle(Input::Members(vec![OwnMember { mac: guest_mac(1), ..member(3, 0) }]));
+    let message = three.arp.own.message(Kind::Change);
+    let says = emit_frame(MacAddr::BROADCAST, guest_mac(1), &message).expect("a good message");
+    one.hear(0, &says);
+    two.hear(0, &says);
+    assert_eq!(one.announces(), [guest_mac(2)]);
+    assert_eq!((two.locates(1), two.locates(2)), (None, Some(key(1))));
 }

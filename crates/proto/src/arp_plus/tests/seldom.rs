@@ -211,3 +211,131 @@ fn who_holds_a_mac_that_another_one_speaks_from_is_tested() {
     assert!(actions.contains(&Action::Challenge(PeerKey::Host(HostId([2; 16])))), "{actions:?}");
     assert!(matches!(conflicts(&actions)[..], [Conflict::PeerMac { .. }]));
 }
+
+/// So many frames left that way.
+fn count(actions: &[Action], slot: u8, dst: MacAddr) -> usize {
+    sent(actions).iter().filter(|(from, frame)| (*from, frame.dst) == (slot, dst)).count()
+}
+
+/// The kinds of what left for all, and the members that it left by.
+fn to_all(actions: &[Action]) -> Vec<(Kind, u8)> {
+    let all = sent(actions).into_iter().filter(|(_, frame)| frame.dst == MacAddr::BROADCAST);
+    all.map(|(slot, frame)| (frame.parsed.message.kind, slot)).collect()
+}
+
+//= docs/arp-plus.md#5.13 type=test
+//= docs/arp-plus.md#5.14 type=test
+#[test]
+fn members_take_turns_and_tell_each_other_every_second() {
+    let frames = crowd();
+    let mut host = Host::running(1, 3);
+    host.handle(Input::Features(FEATURE_INTERVALS));
+    host.proves = true;
+    let actions = among(&mut host, &frames, millis(8000));
+    assert_eq!(host.arp.announces_every().as_secs(), 4);
+    assert!(
+        to_all(&actions[actions.len() / 4..]).iter().any(|(kind, _)| *kind == Kind::Broadcast),
+        "it asks once more"
+    );
+    let actions = among(&mut host, &frames, millis(12_000));
+    let turns: Vec<u8> = to_all(&actions).into_iter().map(|(_, slot)| slot).collect();
+    assert!((9..=12).contains(&turns.len()), "three members every four seconds: {turns:?}");
+    assert!(turns.windows(2).all(|two| two[1] == (two[0] + 1) % 3), "{turns:?}");
+    for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+        let told = count(&actions, one, mac(1, other));
+        assert!((12..=16).contains(&told), "every second: {told}");
+        assert_eq!(count(&actions, other, mac(1, one)), 0, "one of the two is enough");
+    }
+    // A member that is down is passed over.
+    host.handle(Input::Members(vec![member(1, 0), OwnMember { up: false, ..member(1, 1) }, member(1, 2)]));
+    among(&mut host, &frames, millis(12_000));
+    let actions = among(&mut host, &frames, millis(12_000));
+    let turns: Vec<u8> = to_all(&actions).into_iter().map(|(_, slot)| slot).collect();
+    assert!((6..=8).contains(&turns.len()), "two members every four seconds: {turns:?}");
+    assert!(turns.windows(2).all(|two| two[1] == 2 - two[0]), "{turns:?}");
+    // Who speaks every second to all tells nobody by himself, and asks no more when he speaks seldom again.
+    host.hear(0, &told(250, 0));
+    host.pass(millis(600));
+    assert_eq!(host.arp.announces_every().as_secs(), 1);
+    let actions = among(&mut host, &frames, millis(3000));
+    assert_eq!(count(&actions, 0, mac(1, 2)), 0);
+    let actions = among(&mut host, &frames, millis(24_000));
+    assert_eq!(host.arp.announces_every().as_secs(), 4, "it is gone");
+    assert!(to_all(&actions).iter().all(|(kind, _)| *kind == Kind::Change));
+}
+
+#[test]
+fn a_table_of_many_is_looked_at_more_seldom() {
+    let mut host = listener();
+    let gaps = [0, 1, 2, 3, 7].map(|doublings| {
+        host.arp.own.doublings = doublings;
+        host.arp.sweep_gap().as_millis()
+    });
+    assert_eq!(gaps, [250, 250, 500, 500, 1000]);
+}
+
+//= docs/arp-plus.md#5.15 type=test
+#[test]
+fn who_is_probed_is_asked_for_when_the_table_is_looked_at_and_somebody_speaks_seldom() {
+    let mut host = Host::running(1, 1);
+    let follows = |host: &Host| [0, 249, 250].map(|ms| host.arp.follows_probes(host.now + millis(ms)));
+    assert_eq!(follows(&host), [false; 3]);
+    host.hear(0, &told(3, FEATURE_INTERVALS));
+    assert_eq!(follows(&host), [false; 3]);
+    host.hear(0, &told(2, seldom()));
+    assert_eq!(follows(&host), [false, false, true]);
+    // One who speaks every second is not there for having answered a PROBE.
+    host.pass(millis(4000));
+    let key = PeerKey::Host(HostId([3; 16]));
+    assert_eq!(host.arp.peer(&key).map(|peer| peer.state), Some(PeerState::Silent));
+    host.handle(Input::Probed(BTreeMap::from([(key, Some(host.now))])));
+    assert_eq!(host.arp.peer(&key).map(|peer| peer.state), Some(PeerState::Silent));
+}
+
+//= docs/arp-plus.md#5.15 type=test
+#[test]
+fn who_has_many_members_is_waited_for_as_long_as_it_takes_him_to_use_one() {
+    let mut host = Host::running(1, 1);
+    host.proves = true;
+    let frame = |index: u8| {
+        let mut other = Host::running(2, 4);
+        other.handle(Input::Features(FEATURE_INTERVALS));
+        let mut message = other.arp.own.message(Kind::Change);
+        if let Some(extension) = &mut message.extension {
+            extension.features = seldom();
+        }
+        emit_frame(MacAddr::BROADCAST, mac(2, index), &message).expect("a good message")
+    };
+    // 14 s over two, and not less than of anybody.
+    for (members, silent) in [(1, 14_000), (2, 7000), (4, 3500)] {
+        (0..members).for_each(|index| _ = host.hear(0, &frame(index)));
+        assert_eq!(reasons(&host.pass(millis(silent - 100))), [], "{members} members");
+        assert_eq!(reasons(&host.pass(millis(500))), [Reason::Silent], "{members} members");
+        let actions = host.hear(0, &frame(0));
+        assert_eq!(reasons(&actions), [Reason::HeardAgain]);
+        host.pass(millis(200));
+    }
+}
+
+//= docs/arp-plus.md#5.16 type=test
+#[test]
+fn who_finds_his_members_on_another_network_speaks_each_second_for_a_while() {
+    let frames = crowd();
+    let mut host = Host::running(1, 2);
+    host.handle(Input::Features(FEATURE_INTERVALS));
+    host.proves = true;
+    among(&mut host, &frames, millis(8000));
+    assert_eq!(host.arp.announces_every().as_secs(), 4);
+    let own = host.says(Kind::Change);
+    let actions = host.hear(1, &own);
+    assert!(actions.contains(&Action::Segments));
+    assert!(to_all(&actions).iter().any(|(kind, _)| *kind == Kind::Broadcast), "it asks who is there");
+    host.pass(millis(600));
+    assert_eq!(host.arp.announces_every().as_secs(), 1);
+    // Who speaks each second anyway needs no more than that.
+    let mut host = Host::running(1, 2);
+    host.pass(millis(3000));
+    let own = host.says(Kind::Change);
+    let actions = host.hear(1, &own);
+    assert!(actions.contains(&Action::Segments) && sent(&actions).is_empty());
+}

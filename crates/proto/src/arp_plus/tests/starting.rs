@@ -207,3 +207,44 @@ fn host_that_has_slept_asks_again_on_every_member_at_once() {
     assert_eq!(kinds(&actions), [Kind::Broadcast; 2]);
     assert_eq!(sent(&actions).iter().map(|sent| sent.0).collect::<Vec<_>>(), [0, 1]);
 }
+
+#[test]
+fn each_change_of_the_state_is_told_once() {
+    let states = |actions: &[Action]| -> Vec<(State, State)> {
+        let state = |action: &Action| match action {
+            Action::Event(Event::State { old, new }) => Some((*old, *new)),
+            _ => None,
+        };
+        actions.iter().filter_map(state).collect()
+    };
+    let mut host = Host::stopped(1, 1, 1);
+    assert_eq!(states(&host.handle(Input::Start)), [(State::S0, State::S1)]);
+    assert_eq!(states(&host.handle(Input::Start)), []);
+    assert_eq!(states(&host.pass(millis(3000))), []);
+    assert_eq!(states(&host.handle(Input::Stop)), [(State::S1, State::S0)]);
+}
+
+#[test]
+fn what_a_member_said_that_has_gone_comes_back_as_its_own_for_a_while() {
+    let mut host = Host::running(1, 2);
+    host.handle(Input::Members(vec![member(1, 0)]));
+    let is_former = |host: &Host| [mac(1, 0), mac(1, 1), mac(2, 0)].map(|mac| host.arp.own.is_former(mac));
+    assert_eq!(is_former(&host), [false, true, false]);
+    host.pass(millis(59_900));
+    assert_eq!(is_former(&host), [false, true, false]);
+    host.pass(millis(500));
+    assert_eq!(is_former(&host), [false; 3]);
+}
+
+#[test]
+fn what_a_host_is_capable_of_is_what_it_says() {
+    use linkbraid_wire::{FEATURE_GUESTS, FEATURE_LONG_PROBES, FEATURE_MIRROR};
+    for features in [0, FEATURE_MIRROR, FEATURE_GUESTS, FEATURE_LONG_PROBES] {
+        let (mut host, mut other) = (Host::running(1, 1), Host::running(2, 1));
+        other.handle(Input::Features(features));
+        host.hear(0, &other.says(Kind::Change));
+        let peer = host.arp.peers().next().expect("a peer");
+        assert_eq!(peer.takes_long_probes(), features == FEATURE_LONG_PROBES);
+        assert_eq!(peer.takes_guests(), features == FEATURE_GUESTS);
+    }
+}

@@ -111,8 +111,8 @@ fn who_carries_more_again_or_is_forgotten_is_what_it_told() {
         learned
     };
     let mut learned = corrected();
-    assert!(!learned.take(PEER, &busy(&[(3, 3, 29_000)]), &told, free, |_| 0));
-    assert!(learned.take(PEER, &busy(&[(3, 3, 31_000)]), &told, free, |_| 0));
+    assert!(!learned.take(PEER, &busy(&[(3, 3, 30_000)]), &told, free, |_| 0));
+    assert!(learned.take(PEER, &busy(&[(3, 3, 30_001)]), &told, free, |_| 0));
     assert_eq!(weight(&learned, theirs(3), 10_000), 10_000);
 
     let mut learned = corrected();
@@ -127,4 +127,30 @@ fn of_members_that_are_believed_another_one_still_has_its_lanes() {
     let mut learned = Learned::default();
     assert!((0..SUSPECT_ROUNDS).any(|_| learned.take(PEER, &all_to_one(), &told, End::is_own, |_| 80_000)));
     assert_eq!(weight(&learned, theirs(3), 10_000), 20);
+}
+
+#[test]
+fn two_that_are_suspected_in_turn_are_not_corrected() {
+    let told = told([20; 4], [20, 20, 10_000, 10_000]);
+    let all_to = |index| {
+        let lanes: Vec<_> = (0..4).map(|slot| (slot, index, 5000)).collect();
+        busy(&lanes)
+    };
+    let mut learned = Learned::default();
+    for round in 0..10 * SUSPECT_ROUNDS {
+        assert!(!learned.take(PEER, &all_to(2 + (round % 2) as u8), &told, free, |_| 80_000));
+    }
+    // Of two at once the one is suspected that carries least of what it told.
+    let both = busy(&[(0, 3, 2000), (1, 3, 2000), (2, 2, 4000), (3, 2, 4000)]);
+    assert!((0..SUSPECT_ROUNDS).any(|_| learned.take(PEER, &both, &told, free, |_| 80_000)));
+    assert_eq!([2, 3].map(|index| weight(&learned, theirs(index), 10_000)), [10_000, 4]);
+}
+
+#[test]
+fn what_is_carried_is_a_told_weight_if_it_is_near_to_one() {
+    let like = |kbit| like_others(kbit, [20, 100].into_iter());
+    assert_eq!([17_777, 17_778, 20_000, 22_857, 22_858].map(like), [18, 20, 20, 20, 23]);
+    assert_eq!([88_888, 88_889, 114_285, 114_286].map(like), [89, 100, 100, 115]);
+    assert_eq!([0, 1, 1000, 1001].map(like), [1, 1, 1, 2], "it carries something");
+    assert_eq!(like_others(7001, std::iter::empty()), 8);
 }

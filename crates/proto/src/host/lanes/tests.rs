@@ -50,3 +50,16 @@ fn nothing_is_mirrored_to_who_does_not_take_it() {
     assert_eq!(policies(1), [Policy::Mirror, Policy::ActiveBackup]);
     assert_eq!(policies(2), [Policy::Flow, Policy::Flow]);
 }
+
+#[test]
+fn the_members_of_a_class_are_those_that_name_it() {
+    let mut lent = class(3, Policy::Spread);
+    lent.terms.lends = true;
+    let settings = Settings { classes: vec![lent, class(5, Policy::Spread)], ..settings() };
+    let members = of(&[0, 3, 5, 3]);
+    let own = OwnSide::new(&members, &settings);
+    let row = |number| own.class_row(number, &members);
+    assert_eq!(row(3), ClassRow { slots: 0b1010, lends: true });
+    assert_eq!(row(5), ClassRow { slots: 0b0100, lends: false });
+    assert_eq!(row(7), ClassRow { slots: 0, lends: false });
+}

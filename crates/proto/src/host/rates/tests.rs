@@ -1,5 +1,7 @@
 use super::*;
 
+mod bounds;
+
 const MILLI: u64 = 1_000_000;
 
 /// Lanes of such rates, in kbit/s, that carry what one sender has by the shares of a plan.

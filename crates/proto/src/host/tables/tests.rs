@@ -511,3 +511,98 @@ fn a_row_that_is_refused_keeps_no_other_out_but_what_points_at_it_and_is_tried_a
     };
     assert_eq!(again.iter().map(of).collect::<Vec<_>>(), [3, 4, 6]);
 }
+
+#[test]
+fn what_goes_stays_while_rows_that_point_at_it_cannot_be_removed() {
+    type IsBusy = fn(&Row) -> bool;
+    let rows: [(IsBusy, bool); 3] = [
+        (|row| matches!(row, Row::PeerMac(_, None)), false),
+        (|row| matches!(row, Row::GuestPair(_, None)), false),
+        (|row| matches!(row, Row::ClassPlan(_, _, None)), true),
+    ];
+    for (is_busy, points_at_class) in rows {
+        // A peer with a class, and a guest.
+        let mut bench = Bench::new(2, TableImage::default());
+        bench.members[1].class = 3;
+        bench.settings.classes = vec![class(3, Policy::Flow)];
+        let mac_of_guest = MacAddr([0x52, 0x54, 0, 0, 0, 1]);
+        let guest = Guest { vlan: 0, mac: mac_of_guest, addresses: vec![[198, 18, 1, 1].into()] };
+        let bytes = says_guests(Kind::Change, 2, 1, vec![guest]);
+        let now = Time::from_millis(1);
+        bench.arp_plus.handle(now, Input::Frame { slot: 0, bytes: &bytes, heard_again: false });
+        bench.arp_plus.handle(now, Input::Proven { peer: key(2), mac: mac(2), asked: now });
+        bench.write();
+        let peers = bench.tables.plan_of(&key(2)).expect("a plan");
+        let number = if points_at_class { bench.tables.class_plan(peers, 3) } else { peers };
+        bench.hear(Kind::Clear, 2, 2);
+        bench.arp_plus.handle(now, Input::NobodyObjects(key(2)));
+        let own = OwnSide::new(&bench.members, &bench.settings);
+        let sources =
+            Sources { members: &bench.members, own: &own, arp_plus: &bench.arp_plus, usable: &Heard };
+        bench.tables.update(&sources, [key(2)]);
+        let mut rows = Vec::new();
+        let written = bench.tables.write(|write| {
+            rows.push(Row::from(write));
+            rows.last().is_none_or(|row| !is_busy(row)).then_some(()).ok_or("busy")
+        });
+        assert_eq!(written, Err("busy"));
+        assert!(!rows.contains(&Row::Plan(number, None)), "{rows:?}");
+        let rows = bench.difference();
+        assert!(is_busy(&rows[0]), "{rows:?}");
+        assert!(rows.contains(&Row::Plan(number, None)), "{rows:?}");
+    }
+}
+
+#[test]
+fn a_member_stays_while_a_plan_that_may_name_it_cannot_be_written() {
+    let mut bench = Bench::new(2, TableImage::default());
+    bench.write();
+    bench.members.remove(1);
+    bench.report_members();
+    let own = OwnSide::new(&bench.members, &bench.settings);
+    let sources = Sources { members: &bench.members, own: &own, arp_plus: &bench.arp_plus, usable: &Heard };
+    bench.tables.remake(BondRow { mac: member(0).mac, ..BondRow::default() }, &sources);
+    let mut rows = Vec::new();
+    let written = bench.tables.write(|write| match write {
+        Write::Plan(PLAIN_PLAN, _) => Err("busy"),
+        write => {
+            rows.push(Row::from(write));
+            Ok(())
+        }
+    });
+    assert_eq!(written, Err("busy"));
+    assert!(!rows.contains(&Row::Member(1, None)), "{rows:?}");
+    assert_eq!(bench.difference().last(), Some(&Row::Member(1, None)));
+}
+
+#[test]
+fn a_member_that_changes_is_written_once_and_a_new_one_in_its_slot_is_in_no_segment_at_first() {
+    let mut bench = Bench::new(2, TableImage::default());
+    bench.write();
+    let of_member = |written: Vec<Row>| -> Vec<(u32, bool, Option<u8>)> {
+        let row = |row: Row| match row {
+            Row::Member(1, Some(row)) => Some((row.ifindex, row.live, row.elected)),
+            _ => None,
+        };
+        written.into_iter().filter_map(row).collect()
+    };
+    bench.members[1].leaving = true;
+    assert_eq!(of_member(bench.write()), [(11, false, Some(1))]);
+    bench.members[1] = Member { ifindex: 99, ..member(1) };
+    assert_eq!(of_member(bench.write()), [(99, true, None), (99, true, Some(1))]);
+}
+
+#[test]
+fn of_the_members_that_plain_hosts_send_to_only_others_are_written() {
+    let mut bench = Bench::new(2, TableImage::default());
+    bench.write();
+    let mut written = |rows: &[(u8, u8)]| {
+        let row = |(host, slot): &(u8, u8)| (mac(*host), crate::host::Answer { slot: *slot, probed: false });
+        bench.tables.set_answers(rows.iter().map(row).collect());
+        bench.difference()
+    };
+    assert_eq!(written(&[(7, 0), (8, 1)]), [Row::Other, Row::Other]);
+    assert_eq!(written(&[(7, 0), (8, 1)]), []);
+    assert_eq!(written(&[(7, 1), (8, 1)]), [Row::Other]);
+    assert_eq!(written(&[(7, 1)]), [Row::Other]);
+}

@@ -230,3 +230,41 @@ fn what_answers_take_is_added_and_forgotten() {
     lane.took(Duration::from_secs(5));
     assert_eq!(lane.slowest, limits::ANSWER_MAX);
 }
+
+//= docs/arp-plus.md#12.6 type=test
+#[test]
+fn a_plain_hosts_lane_is_asked_some_more_times_than_a_peers_before_it_is_given_up() {
+    let timing = Timing::default();
+    // The number of unanswered probes from which on it was asked enough.
+    let enough = |lane: &mut Lane, timing: &Timing| {
+        lane.nonces.clear();
+        while lane.was_asked_too_little(timing) {
+            lane.nonces.push_back((1, Time::ZERO));
+        }
+        lane.nonces.len()
+    };
+    let mut plain = lane();
+    assert_eq!(enough(&mut plain, &timing), 0, "a peer's is judged by time alone");
+    plain.plain = true;
+    assert_eq!(enough(&mut plain, &timing), usize::from(timing.multiplier + limits::PLAIN_ASKED_MORE));
+    plain.stalled = true;
+    assert_eq!(enough(&mut plain, &timing), usize::from(timing.multiplier), "traffic says so, too");
+    let most = Timing { multiplier: limits::PROBE_MULTIPLIER_MAX, ..timing };
+    assert_eq!(enough(&mut plain, &most), limits::NONCES_MAX, "no more are remembered");
+}
+
+//= docs/arp-plus.md#11.5 type=test
+#[test]
+fn a_frame_is_new_if_it_is_later_than_the_latest_proof_of_its_epoch() {
+    let mut lane = lane();
+    assert!(lane.is_new(5, 0), "nothing is known");
+    lane.peer_seen = Some((5, 100));
+    assert_eq!([99, 100, 101].map(|number| lane.is_new(5, number)), [false, false, true]);
+    lane.peer_seen = Some((5, u32::MAX));
+    assert_eq!(
+        [u32::MAX - 1, u32::MAX, 0, 1].map(|number| lane.is_new(5, number)),
+        [false, false, true, true]
+    );
+    lane.peer_seen = Some((5, 100));
+    assert!(lane.is_new(6, 1) && lane.is_new(4, 1), "each epoch counts for itself");
+}

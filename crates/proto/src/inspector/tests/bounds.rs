@@ -198,3 +198,90 @@ fn one_peer_told_alone_is_the_same_as_all_told_together() {
     // What was heard of each.
     assert_eq!(each.snapshot(Time::ZERO).lanes.len(), 37 * 2);
 }
+
+#[test]
+fn a_member_that_goes_down_is_counted_and_one_that_never_was_up_is_not() {
+    let mut bench = Bench::new(1);
+    let down = |slot| MemberReport { carrier: false, ..report(slot) };
+    bench.handle(Input::Members(vec![report(0), down(1)]));
+    assert_eq!(bench.count(Counter::MemberDown), 0);
+    bench.handle(Input::Members(vec![down(0), down(1)]));
+    assert_eq!(bench.count(Counter::MemberDown), 1);
+    bench.handle(Input::Members(vec![report(0), report(1)]));
+    bench.pass(millis(1000));
+    assert_eq!(bench.inspector.member_alive(1), Verdict::Alive);
+    assert_eq!(bench.count(Counter::MemberDown), 1);
+}
+
+#[test]
+fn of_new_lanes_those_that_plans_use_are_tested_first() {
+    let mut bench = Bench::new(4);
+    bench.handle(Input::Peers(Vec::new()));
+    let mut heard = peer(4);
+    heard.members.iter_mut().for_each(|member| member.heard = (0..4).collect());
+    bench.handle(Input::Peers(vec![heard]));
+    bench.pass(millis(60));
+    let mut first: Vec<(u8, u8)> = Vec::new();
+    for (slot, frame) in &bench.sent {
+        if !first.contains(&(*slot, frame.dst.0[5])) {
+            first.push((*slot, frame.dst.0[5]));
+        }
+    }
+    let turns: Vec<u8> = first.iter().map(|(slot, index)| (4 + index - slot) % 4).collect();
+    assert_eq!(turns, [[0; 4], [1; 4], [2; 4], [3; 4]].concat(), "{first:?}");
+}
+
+#[test]
+fn what_was_refused_is_counted_by_its_reason() {
+    let mut bench = Bench::new(1);
+    let refused = |bench: &Bench| {
+        Refusal::ALL.iter().map(|refusal| bench.inspector.counters().refused(*refusal)).collect::<Vec<_>>()
+    };
+    assert!(refused(&bench).iter().all(|count| *count == 0));
+    let probe = emit_probe(mac(1, 0), mac(2, 0), &bench.reply(1)).expect("a good probe");
+    (0..3).for_each(|_| bench.handle(Input::Frame { slot: 0, bytes: &probe[..30] }));
+    assert_eq!(refused(&bench).iter().filter(|count| **count == 3).count(), 1);
+    assert_eq!(refused(&bench).iter().sum::<u64>(), 3);
+}
+
+//= docs/arp-plus.md#11.4 type=test
+#[test]
+fn who_asks_in_anybodys_name_leaves_answers_for_those_who_are_known() {
+    let mut bench = Bench::proven(2);
+    bench.pass(millis(1000));
+    let echo = bench.nonce(0, 0);
+    let seen = bench.sent.len();
+    for _ in 0..limits::PROBE_BURST {
+        let ask = Probe { kind: ProbeKind::Probe, ..bench.reply(0) };
+        bench.hear(0, 0, &ask);
+    }
+    assert_eq!((bench.sent.len() - seen) as u64, limits::PROBE_BURST / 2);
+    assert_eq!(bench.count(Counter::LimitReply), limits::PROBE_BURST / 2);
+    for _ in 0..limits::PROBE_BURST {
+        let ask = Probe { kind: ProbeKind::Probe, ..bench.reply(echo) };
+        bench.hear(0, 0, &ask);
+    }
+    assert_eq!((bench.sent.len() - seen) as u64, limits::PROBE_BURST, "they have the rest");
+}
+
+//= docs/arp-plus.md#11.16 type=test
+#[test]
+fn who_never_answered_keeps_lanes_as_long_as_there_is_room() {
+    let of = |host: u8, members: u8| {
+        let heard = || (0..10).collect();
+        let member = |index| PeerMemberReport { index, mac: mac(host, index), up: true, heard: heard() };
+        let key = PeerKey::Host(HostId([host; 16]));
+        PeerReport { key, members: (0..members).map(member).collect(), ..peer(0) }
+    };
+    let mut bench = Bench::new(10);
+    bench.handle(Input::Peers(vec![of(3, 10)]));
+    bench.pass(Duration::from_secs(10));
+    let lanes = |bench: &Bench, host: u8| {
+        let lanes = bench.inspector.snapshot(bench.now).lanes;
+        lanes.iter().filter(|lane| lane.lane.peer == PeerKey::Host(HostId([host; 16]))).count()
+    };
+    assert_eq!(lanes(&bench, 3), 100);
+    let newcomer = of(4, 9);
+    bench.handle(Input::Peer(newcomer.key, Some(newcomer)));
+    assert_eq!((lanes(&bench, 3), lanes(&bench, 4)), (100, 90));
+}

@@ -280,3 +280,41 @@ fn a_peer_is_asked_and_its_answer_told_if_it_was_proven_lately() {
     bench.pass(millis(1001));
     assert!(!bench.inspector.challenge(bench.now, KEY), "none was proven lately");
 }
+
+//= docs/arp-plus.md#11.20 type=test
+#[test]
+fn only_an_answer_says_how_long_the_way_takes() {
+    for (kind, told) in [(ProbeKind::Reply, true), (ProbeKind::Probe, false)] {
+        let (mut bench, nonce) = unanswered();
+        let (proofs, rtt) = (bench.lane(0, 0).proofs, bench.lane(0, 0).rtt);
+        bench.pass(millis(40));
+        let says = Probe { kind, ..bench.reply(nonce) };
+        bench.hear(0, 0, &says);
+        assert_eq!(bench.lane(0, 0).proofs, proofs + 1, "both are proof");
+        assert_eq!(bench.lane(0, 0).rtt != rtt, told, "a PROBE comes when it is due");
+    }
+}
+
+//= docs/arp-plus.md#11.8 type=test
+#[test]
+fn a_lane_is_tried_at_once_where_the_peer_is_newly_heard_and_not_for_other_news() {
+    let mut bench = Bench::proven(2);
+    bench.pass(millis(5000));
+    let heard_on_both = |long_probes| {
+        let mut heard = peer(2);
+        heard.members[1].heard = vec![0, 1];
+        PeerReport { long_probes, ..heard }
+    };
+    // So many PROBEs over a lane that nobody answers, in so short a time.
+    let tries = |bench: &mut Bench, report: PeerReport| {
+        bench.sent.clear();
+        bench.handle(Input::Peers(vec![report]));
+        bench.pass(millis(300));
+        bench.sent.iter().filter(|(slot, frame)| *slot == 0 && frame.dst == mac(2, 1)).count()
+    };
+    assert!(tries(&mut bench, heard_on_both(true)) >= 3);
+    bench.pass(millis(90_000));
+    assert!(tries(&mut bench, heard_on_both(true)) <= 1, "nothing is new");
+    assert!(tries(&mut bench, heard_on_both(false)) <= 1, "it was heard there before");
+    assert!(tries(&mut bench, peer(2)) <= 1, "and is not any more");
+}

@@ -246,3 +246,22 @@ fn host_with_another_address_is_asked_for_that() {
     hear(&mut bench, 0, &answer(mac(1, 0), HOST, ip, Ipv4Addr::UNSPECIFIED));
     assert_eq!(proofs(&bench), before + 1);
 }
+
+//= docs/arp-plus.md#12.6 type=test
+#[test]
+fn lanes_of_plain_hosts_share_what_a_port_may_send() {
+    let each = Duration::from_secs(1) / 7;
+    let mut bench = bench();
+    pass(&mut bench, millis(1000), &[0, 1]);
+    let used = |slot| LaneUse { lane: LaneId { peer: PLAIN, slot, index: 0 }, usage: Usage::Busy };
+    bench.handle(Input::PlanOf(PLAIN, vec![used(0), used(1)]));
+    let interval = |bench: &Bench| bench.lane(0, 0).interval.expect("it is probed");
+    // A gap is 7/8 of the interval in the middle.
+    assert_eq!(interval(&bench).as_micros(), (each * 2 * 8 / 7).as_micros());
+    // So the host sends at most seven a second.
+    pass(&mut bench, millis(2000), &[0, 1]);
+    let seen = bench.asked.len();
+    pass(&mut bench, millis(10_000), &[0, 1]);
+    let asked = bench.asked.len() - seen;
+    assert!((60..=72).contains(&asked), "{asked} in ten seconds");
+}

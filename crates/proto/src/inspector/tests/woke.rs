@@ -134,3 +134,33 @@ fn who_has_slept_probes_at_once_and_holds_nothing_from_before_against_a_lane() {
     bench.pass(millis(20));
     assert_eq!(bench.verdict(1, 1), Verdict::Suspect);
 }
+
+//= docs/arp-plus.md#11.14 type=test
+#[test]
+fn a_member_that_is_held_down_waits_no_longer_than_a_new_one_after_a_sleep() {
+    let until = |bench: &Bench| bench.inspector.snapshot(bench.now).members[0].until;
+    let up_delay = Timing::default().up_delay;
+    let mut bench = busy();
+    blink(&mut bench);
+    assert_eq!(bench.inspector.held(0, bench.now), None, "one failure holds nothing down");
+    (0..3).for_each(|_| blink(&mut bench));
+    assert!(until(&bench).expect("it is held down") > bench.now + up_delay);
+    bench.handle(Input::Woke);
+    assert_eq!(until(&bench), Some(bench.now + up_delay));
+    // One that has waited already does not begin again.
+    bench.pass(millis(60));
+    let before = until(&bench);
+    bench.handle(Input::Woke);
+    assert_eq!(until(&bench), before);
+    bench.pass(millis(40));
+    assert_eq!((until(&bench), bench.inspector.member_alive(0)), (None, Verdict::Alive));
+    bench.handle(Input::Woke);
+    assert_eq!(until(&bench), None, "who is up waits for nothing");
+    // A first failure is told by nobody as flapping, however long its carrier waits.
+    let mut bench = busy();
+    bench.handle(Input::Members(vec![MemberReport { carrier: false, ..report(0) }, report(1)]));
+    bench.pass(millis(300));
+    bench.handle(Input::Members(vec![report(0), report(1)]));
+    assert!(until(&bench).is_some() && failures(&bench) == 1);
+    assert_eq!(bench.inspector.held(0, bench.now), None);
+}
