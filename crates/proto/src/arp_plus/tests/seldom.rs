@@ -245,6 +245,7 @@ fn members_take_turns_and_tell_each_other_every_second() {
         let told = count(&actions, one, mac(1, other));
         assert!((12..=16).contains(&told), "every second: {told}");
         assert_eq!(count(&actions, other, mac(1, one)), 0, "one of the two is enough");
+        assert_eq!(count(&actions, one, mac(1, one)), 0, "nobody tells himself");
     }
     // A member that is down is passed over.
     host.handle(Input::Members(vec![member(1, 0), OwnMember { up: false, ..member(1, 1) }, member(1, 2)]));
