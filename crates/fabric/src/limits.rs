@@ -15,7 +15,7 @@ pub const FRAME_MAX: usize = 65_792;
 /// Longest sleep where wake-ups cross: bounds what a lost or stolen wake-up can cost.
 pub const SLEEP_MAX: Duration = Duration::from_millis(20);
 
-/// Shortest and longest sleep where no wake-up crosses; each sleep without an arrival doubles it.
+/// Shortest and longest sleep where no wake-up crosses; each one without an arrival is half as long again as the one before it.
 pub const NAP_MIN: Duration = Duration::from_micros(20);
 /// The longest such sleep; see [`NAP_MIN`].
 pub const NAP_MAX: Duration = Duration::from_millis(2);

@@ -109,7 +109,13 @@ impl Transport for Port {
         let link = self.link(peer).ok_or(Refused::NoPeer)?;
         let sent = link.to.send(head, body);
         match sent {
-            Ok(()) => link.stats.sent += 1,
+            Ok(()) => {
+                link.stats.sent += 1;
+                // The answer to a frame comes soon. What the session says, which has no body, would cost an idle queue short naps.
+                if !body.is_empty() {
+                    self.nap = NAP_MIN;
+                }
+            }
             Err(Refused::Full) => link.stats.full += 1,
             Err(_) => {}
         }
@@ -178,7 +184,8 @@ impl Transport for Port {
             return Armed::Sleep(SLEEP_MAX);
         }
         let nap = self.nap;
-        self.nap = (nap * 2).min(NAP_MAX);
+        // Who is found asleep is so for a third of the time that it has waited, at most.
+        self.nap = (nap * 3 / 2).min(NAP_MAX);
         Armed::Sleep(nap)
     }
 

@@ -289,8 +289,12 @@ fn fixed_memory_is_shared_without_locks_or_wake_ups() {
     a.flush();
     assert_eq!(take(&mut b), [(0, b"frame".to_vec())]);
     let naps: Vec<_> = (0..20).map(|_| b.arm(&[])).collect();
-    assert_eq!((naps[0], naps[1]), (Armed::Sleep(NAP_MIN), Armed::Sleep(NAP_MIN * 2)));
+    assert_eq!((naps[0], naps[1]), (Armed::Sleep(NAP_MIN), Armed::Sleep(NAP_MIN * 3 / 2)));
     assert_eq!(naps[19], Armed::Sleep(NAP_MAX));
+    b.send(0, b"the session's", b"").unwrap();
+    assert_eq!(b.arm(&[]), Armed::Sleep(NAP_MAX));
+    b.send(0, b"head", b"frame").unwrap();
+    assert_eq!(b.arm(&[]), Armed::Sleep(NAP_MIN));
     a.send(1, b"frame", b"").unwrap();
     assert_eq!(b.arm(&[]), Armed::Ready);
     take(&mut b);
