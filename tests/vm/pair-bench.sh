@@ -3,13 +3,15 @@
 
 # Longest frame of the memory's fabric in its second row; the cable takes no more than 1,500.
 LONG_MTU=65521
-# Of a cable, that with a fabric over it, the memory, the memory with long frames: which device, and its MTU.
-WAYS=(eth0:1500 fab0:1500 fab1:1500 "fab1:$LONG_MTU")
-SIZES=(64 512 1024 8192 65000)
-# For each: messages there and back for a latency, and one way for a throughput. On a busy machine a message of the longest size
-# was seen to take half a second: all of them together take a part of the time for an answer even so.
-CALLS=(100 100 100 50 20)
-STREAM=(1000 1000 1000 128 32)
+# Of a cable, that with a fabric over it, the memory, the memory with long frames: which device, its MTU, and how its threads wait
+# where that is not the usual way.
+WAYS=(eth0:1500 fab0:1500 fab0:1500:busy fab1:1500 fab1:1500:busy "fab1:$LONG_MTU" "fab1:$LONG_MTU:busy")
+SIZES=(1 64 128 256 512 1024 2048 4096 8192 16384 32768 65000)
+# Messages there and back for a latency: at least, and at most. Of a size in between so many that they have this many bytes. On a busy
+# machine a message of the longest size was seen to take half a second: all of them together take a part of the time for an answer even so.
+CALLS=(20 100 409600)
+# One way for a throughput.
+STREAM=(32 1000 1048576)
 # TIPC gives a link up that is silent for so many ms, 1,500 unless told otherwise; its connections end with it. An emulated processor
 # that is not given a real one is silent for longer, though nothing is lost.
 TOLERANCE_MS=30000
@@ -18,11 +20,20 @@ TRIES=5
 # How many figures a round may lack before the guests are given up.
 LACKS=4
 
-# way_up DEVICE MTU
+# messages_of LEAST MOST BYTES SIZE
+messages_of() {
+	local count=$(($3 / $4))
+	echo $((count < $1 ? $1 : count > $2 ? $2 : count))
+}
+
+# way_up DEVICE MTU [POLL]
 way_up() {
-	local name
-	[ "$1" = eth0 ] || for name in a b; do
-		on "$name" linkbraid fabric set "$1" --mtu "$2"
+	local name device
+	for name in a b; do
+		for device in "${fabrics[@]}"; do
+			on "$name" linkbraid fabric set "$device" --poll adaptive
+		done
+		[ "$1" = eth0 ] || on "$name" linkbraid fabric set "$1" --mtu "$2" --poll "${3:-adaptive}"
 	done
 	[ "$1" = eth0 ] || wait_for "$SOON" "carrier on $1" carrier "$1"
 	bearers "$1"
@@ -60,28 +71,29 @@ figure() {
 
 # measure WAY
 measure() {
-	local device=${1%:*} how at
-	for how in "tcp:$(address "$device" b)" tipc; do
-		for at in "${!SIZES[@]}"; do
-			figure "$1" "$how" "rtt/2-${SIZES[at]}" call "${CALLS[at]}" "${SIZES[at]}"
-			figure "$1" "$how" "mbit-${SIZES[at]}" stream "${STREAM[at]}" "${SIZES[at]}"
+	local how size
+	for how in "tcp:$(address "${1%%:*}" b)" tipc; do
+		for size in "${SIZES[@]}"; do
+			figure "$1" "$how" "rtt/2-$size" call "$(messages_of "${CALLS[@]}" "$size")" "$size"
+			figure "$1" "$how" "mbit-$size" stream "$(messages_of "${STREAM[@]}" "$size")" "$size"
 		done
 	done
 }
 
 # bench ROUNDS
 bench() {
-	local round way lacking
+	local round way lacking parts
 	for round in $(seq "$1"); do
 		lacking=0
 		for way in "${WAYS[@]}"; do
 			printf 'round %s of %s: %s\n' "$round" "$1" "$way" >&2
-			way_up "${way%:*}" "${way#*:}"
+			IFS=: read -ra parts <<<"$way"
+			way_up "${parts[@]}"
 			measure "$way"
 		done
 	done | tee >(sed -u 's/^/  /' >&2) >"$scratch/figures"
-	printf '%-12s %-5s' way how
-	printf ' %9s' $(printf 'us/2-%s ' "${SIZES[@]}") $(printf 'Mb-%s ' "${SIZES[@]}")
+	printf '%-15s %-5s' way how
+	printf ' %10s' $(printf 'us/2-%s ' "${SIZES[@]}") $(printf 'Mb-%s ' "${SIZES[@]}")
 	printf '\n'
 	sed '/ none$/d' "$scratch/figures" | sort -k1,3 -k4,4n | awk -v sizes="${SIZES[*]}" '
 		{ key = $1 " " $2 " " $3; if (key != last) { if (last) median[last] = values[int((count + 1) / 2)]; count = 0; last = key } values[++count] = $4 }
@@ -91,9 +103,9 @@ bench() {
 			columns = split(sizes, size, " ")
 			for (way in ways) {
 				split(way, part, " ")
-				printf "%-12s %-5s", part[1], part[2]
-				for (i = 1; i <= columns; i++) printf " %9.1f", median[way " rtt/2-" size[i]]
-				for (i = 1; i <= columns; i++) printf " %9.1f", median[way " mbit-" size[i]]
+				printf "%-15s %-5s", part[1], part[2]
+				for (i = 1; i <= columns; i++) printf " %10.1f", median[way " rtt/2-" size[i]]
+				for (i = 1; i <= columns; i++) printf " %10.1f", median[way " mbit-" size[i]]
 				printf "\n"
 			}
 		}' | sort

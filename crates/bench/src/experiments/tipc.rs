@@ -11,13 +11,20 @@ const NAME: &str = "tipc";
 /// What boots two stock kernels for it, in the source tree.
 pub(super) const SCRIPT: &str = "tests/vm/fabric";
 /// How long both guests may take, in real time.
-const LIMIT: Duration = Duration::from_secs(3600);
+const LIMIT: Duration = Duration::from_secs(5400);
 const METHODS: [&str; 2] = ["tcp", "tipc"];
-/// The ways between the guests: what the script calls them, and what they are called here.
-const WAYS: [(&str, &str); 4] =
-    [("eth0:1500", "cable"), ("fab0:1500", "udp"), ("fab1:1500", "shm"), ("fab1:65521", "shm-65521")];
+/// The ways between the guests: what the script calls them, and what they are called here. `busy`: the fabric's threads never sleep.
+const WAYS: [(&str, &str); 7] = [
+    ("eth0:1500", "cable"),
+    ("fab0:1500", "udp"),
+    ("fab0:1500:busy", "udp-busy"),
+    ("fab1:1500", "shm"),
+    ("fab1:1500:busy", "shm-busy"),
+    ("fab1:65521", "shm-65521"),
+    ("fab1:65521:busy", "shm-65521-busy"),
+];
 /// Bytes of the messages that the script sends.
-const BYTES: [usize; 5] = [64, 512, 1024, 8192, 65_000];
+const BYTES: [usize; 12] = [1, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_000];
 /// What the script calls its figures, what they are called here, and their unit. Names of their own: an emulated processor's
 /// figures are not to be mixed up with others.
 const METRICS: [(&str, &str, &str); 2] = [("rtt/2", HALF, "us"), ("mbit", MBIT, "Mbit/s")];

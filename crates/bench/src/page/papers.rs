@@ -429,12 +429,12 @@ fn flow(report: &Report, subject: impl Display, metric: &str) -> Option<f64> {
     report.median(&format!("throughput/{subject}/cubic"), metric)
 }
 
-/// TIPC's figure over the cable, over memory with both MTUs, and over UDP on the cable.
+/// TIPC's figure over the cable, over memory with both MTUs and with threads that never sleep, and over UDP on the cable.
 fn ways(report: &Report, bytes: usize, metric: &str, unit: &str) -> Option<String> {
     let of = |way: &str| {
         Some(format!("{:.0} {unit} {way}", report.median(&format!("tipc/{way}/{bytes}"), metric)?))
     };
-    let memory = found(["shm", "shm-65521"], ", ", of).unwrap_or_default();
+    let memory = found(["shm", "shm-65521", "shm-busy", "shm-65521-busy"], ", ", of).unwrap_or_default();
     Some(format!("{}; {memory}; {}", of("cable")?, of("udp")?))
 }
 
