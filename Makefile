@@ -48,7 +48,7 @@ PLUGIN     := linkbraid-cni
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench docs vm-doctor vm-cluster vm-drivers vm-debian vm-guides vm-life fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench docs vm-doctor vm-cluster vm-rdma vm-drivers vm-debian vm-guides vm-life fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -115,6 +115,12 @@ vm-cluster: ## Corosync's token beside full links, where the processor has time 
 	@scripts/need-root.sh vm-cluster
 	$(CARGO) build --release --locked --bin linkbraid
 	CARGO="$(CARGO)" LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/cluster
+
+vm-rdma: ## a fabric over soft RoCE between two kernels, and its faults (as root; boots two guests)
+	@scripts/deps.sh build run test
+	@scripts/need-root.sh vm-rdma
+	$(CARGO) build --release --locked --bin linkbraid --bin linkbraid-ofi
+	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/fabric --rdma
 
 vm-drivers: ## what becomes of a bond of emulated NICs (as root; boots two guests for each driver)
 	@scripts/deps.sh build run test

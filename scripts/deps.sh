@@ -64,6 +64,7 @@ packages() {
 		if [ -e crates/ofi ]; then
 			echo "libfabric1 library:libfabric.so.1"
 			echo "libfabric-dev header:rdma/fabric.h"
+			echo "ibverbs-providers file:/usr/share/doc/ibverbs-providers/copyright"
 		fi
 		# The report, and the page for Cockpit, are looked at in a real browser.
 		echo "chromium command:chromium"

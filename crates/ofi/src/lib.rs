@@ -17,6 +17,7 @@
 mod abi;
 #[cfg(test)]
 mod children;
+mod devices;
 mod endpoint;
 mod library;
 mod limits;
@@ -41,7 +42,24 @@ use std::net::SocketAddr;
 /// A peer may have 8 messages on their way to a queue ([`talk`]), and where peers have more together than there are buffers, the
 /// transport below holds them back (seen with TCP). So the 1,024 buffers of 17 KiB that `ofi_rxm` makes for each queue, touching
 /// them all, only take memory and time.
-pub const ENVIRONMENT: [(&str, &str); 1] = [("FI_OFI_RXM_MSG_RX_SIZE", "64")];
+///
+/// All peers share these buffers, with `verbs` as with TCP. Otherwise `ofi_rxm` posts each to the connection of one peer, and when
+/// that is closed, receives into it again (seen with 1.17; ofiwg/libfabric issue 11828): the program ends by SIGSEGV.
+///
+/// `ofi_rxm` makes a completion queue for so many peers with 128 messages sent and 64 received each. Its usual 256 peers are more
+/// than soft RoCE has room for (32,767 completions). 64 suffice for all 511 peers with what they may have under way.
+pub const ENVIRONMENT: [(&str, &str); 3] =
+    [("FI_OFI_RXM_MSG_RX_SIZE", "64"), ("FI_OFI_RXM_USE_SRX", "1"), ("FI_UNIVERSE_SIZE", "64")];
+
+/// As [`open`], for a program that does nothing else: it ends when a device is taken away that libfabric has opened meanwhile.
+///
+/// # Errors
+/// As [`open`]; or the devices cannot be watched.
+pub fn open_watched(address: &Address, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
+    let opened = open(address, join)?;
+    devices::end_without()?;
+    Ok(opened)
+}
 
 /// An endpoint with the peers that it knows: node, address as the provider writes it, and what it calls it.
 struct Opening {

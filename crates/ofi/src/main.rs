@@ -18,5 +18,5 @@ fn main() -> ExitCode {
             unsafe { std::env::set_var(name, value) };
         }
     }
-    linkbraid_fabric::serve(linkbraid_ofi::open)
+    linkbraid_fabric::serve(linkbraid_ofi::open_watched)
 }
