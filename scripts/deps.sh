@@ -74,6 +74,10 @@ packages() {
 		# What the papers measure latency with; `linkbraid bench run fabric` has it beside its own.
 		echo "netpipe-tcp command:NPtcp"
 		echo "sockperf command:sockperf"
+		# Programs that compute together, which the papers name: `linkbraid bench run mpi`.
+		echo "openmpi-bin command:mpirun.openmpi"
+		echo "netpipe-openmpi command:NPopenmpi"
+		echo "hpcc command:hpcc"
 		# Filters of the host that keep frames of guests.
 		echo "nftables command:nft nftables"
 		# Real servers and clients, for the tests of applications.

@@ -8,6 +8,7 @@ mod guest;
 pub(crate) mod hostile;
 mod kinds;
 mod loss;
+mod mpi;
 pub(crate) mod multicast;
 mod overhead;
 pub(crate) mod peers;
@@ -50,7 +51,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub static EXPERIMENTS: [Experiment; 19] = [
+pub static EXPERIMENTS: [Experiment; 20] = [
     Experiment {
         name: "scaling",
         about: "goodput over the number of members, beside one bare link: TCP and UDP, one flow and eight, both ways at once",
@@ -177,6 +178,13 @@ pub static EXPERIMENTS: [Experiment; 19] = [
         paper: "ETHOM, Figs. 9 and 10",
         run: tipc::run,
         figure: tipc::figure,
+    },
+    Experiment {
+        name: "mpi",
+        about: "two processes of Open MPI over one link, a bond of four, a fabric over such a bond, and a bond of which two links fail: NetPIPE, and the HPC Challenge",
+        paper: "ETHOM, last section",
+        run: mpi::run,
+        figure: mpi::figure,
     },
     Experiment {
         name: "peers",

@@ -14,6 +14,7 @@ mod testbed;
 mod throughput;
 
 pub(super) use figure::{sized, ticks};
+pub(super) use programs::netpipe;
 
 use crate::experiments::prelude::*;
 use std::ops::Range;

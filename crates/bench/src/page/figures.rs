@@ -12,7 +12,7 @@ enum Place {
 use Place::{Elsewhere, Here};
 
 /// The figure, what it shows, and where it is measured.
-const FIGURES: [(&str, &str, Place); 16] = [
+const FIGURES: [(&str, &str, Place); 17] = [
     ("BondingPlus, Fig. 4", "bandwidth with 1 to 4 NICs, TCP and UDP", Here("scaling")),
     ("BondingPlus, Fig. 5", "share of each NIC", Here("scaling")),
     ("BondingPlus, Table 1", "two NICs and a slow CPU", Here("cpu-limit")),
@@ -36,6 +36,7 @@ const FIGURES: [(&str, &str, Place); 16] = [
     ("ETHOM, Figs. 7 and 8", "interrupts and system time", Here("fabric")),
     ("ETHOM, Fig. 9", "TIPC, latency", Here("tipc")),
     ("ETHOM, Fig. 10", "TIPC, throughput", Here("tipc")),
+    ("ETHOM, last section", "applications on it, such as those with MPI", Here("mpi")),
 ];
 
 pub(super) fn all(reports: &[Report]) -> Markup {

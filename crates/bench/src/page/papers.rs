@@ -16,7 +16,7 @@ struct Paper {
     rows: &'static [Row],
 }
 
-const PAPERS: [Paper; 11] = [
+const PAPERS: [Paper; 12] = [
     Paper {
         experiment: "scaling",
         changed: "Two hosts with four NICs of 100 Mbit/s each on one unmanaged switch were two machines; here they are namespaces, links are \
@@ -333,6 +333,22 @@ const PAPERS: [Paper; 11] = [
             }),
         ],
     },
+    Paper {
+        experiment: "mpi",
+        changed: "The paper says that applications profit, those with MPI among them, and measures none. Here two processes of Open MPI (TCP) exchange messages over one link of 100 Mbit/s, over a bond of four such \
+                  links, over a udp: fabric on such a bond, and over such a bond of which one link fails silently and another one loses its carrier meanwhile. Both processes wait by spinning, on the processors that both hosts share.",
+        rows: &[
+            ("ETHOM, last section", "NetPIPE, 1 MiB, largest bandwidth", "not measured", |r| {
+                by_network(r, "netpipe-1048576", "mbit", "Mbit/s")
+            }),
+            ("ETHOM, last section", "NetPIPE, 1 byte, half a round trip", "not measured", |r| {
+                by_network(r, "netpipe-1", "half_us", "us")
+            }),
+            ("ETHOM, last section", "the HPC Challenge, from its start to its end", "not measured", |r| {
+                by_network(r, "hpcc", "seconds", "s")
+            }),
+        ],
+    },
 ];
 
 /// MB in a file, the number of copies, and the metric, as `copies` names them.
@@ -436,6 +452,14 @@ fn ways(report: &Report, bytes: usize, metric: &str, unit: &str) -> Option<Strin
     };
     let memory = found(["shm", "shm-65521", "shm-busy", "shm-65521-busy"], ", ", of).unwrap_or_default();
     Some(format!("{}; {memory}; {}", of("cable")?, of("udp")?))
+}
+
+/// What a program of MPI measured over each network that it was run over.
+fn by_network(report: &Report, program: &str, metric: &str, unit: &str) -> Option<String> {
+    found(["one", "four", "fabric", "failing"], ", ", |network| {
+        let value = report.median(&format!("mpi/{network}/{program}"), metric)?;
+        Some(format!("{value:.0} {unit} ({network})"))
+    })
 }
 
 /// The median round trip of each of these scenarios, over TCP and over UDP.

@@ -13,7 +13,7 @@ const LISTEN_LIMIT: Duration = Duration::from_secs(10);
 pub(super) const SOCKPERF_BYTES: [usize; 3] = [64, 1024, 8192];
 
 /// What a program says of messages of a size: the bytes, and what it measured.
-type Said = (usize, Vec<(&'static str, &'static str, f64)>);
+pub(in crate::experiments) type Said = (usize, Vec<(&'static str, &'static str, f64)>);
 
 pub(super) struct Program {
     pub(super) word: &'static str,
@@ -125,7 +125,7 @@ pub(super) fn measure(
 }
 
 /// Bytes, half a round trip and Mbit/s of each line `BYTES MBPS SECONDS`.
-fn netpipe(text: &str, _: usize) -> Vec<Said> {
+pub(in crate::experiments) fn netpipe(text: &str, _: usize) -> Vec<Said> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
         let (bytes, mbit, seconds) = (words.next()?, words.next()?, words.next()?);
