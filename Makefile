@@ -48,7 +48,7 @@ PLUGIN     := linkbraid-cni
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench docs vm-doctor vm-cluster vm-rdma vm-drivers vm-debian vm-guides vm-life fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench docs vm-doctor vm-cluster vm-rdma vm-drivers vm-debian vm-guides vm-life vm-migrate fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -145,6 +145,12 @@ vm-life: ## a Debian 12 from the installation to the purge, with a record of its
 	@scripts/need-root.sh vm-life
 	@$(MAKE) --no-print-directory deb
 	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/life --packages $(TARGET_DIR)/debian
+
+vm-migrate: ## a virtual machine moves to another host while others talk to it, and a link fails (as root; boots a guest)
+	@scripts/deps.sh build run test
+	@scripts/need-root.sh vm-migrate
+	$(CARGO) build --release --locked --bin linkbraid
+	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/migrate
 
 fmt: ## format the code
 	$(CARGO) fmt --all
