@@ -5,6 +5,7 @@
 
 mod alarm;
 mod frames;
+mod watched;
 
 use crate::{
     io::{clock::Clock, error::About as _},
@@ -21,15 +22,12 @@ use linkbraid_link::{ArpPlusSender, NeighbourReader, Watch};
 use linkbraid_proto::Time;
 use std::{
     cell::RefCell,
-    io,
-    os::fd::AsRawFd,
     rc::Rc,
     sync::Arc,
     thread::{Builder, JoinHandle},
     time::Duration,
 };
 use tokio::{
-    io::{Interest, unix::AsyncFd},
     runtime::{self, Runtime},
     sync::{mpsc, oneshot},
     task::{JoinSet, LocalSet},
@@ -193,13 +191,6 @@ async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, (mut alarm, mut frames): (
             }
         }
     }
-}
-
-/// # Safety
-/// It owns its descriptor, and gives the same one at every call.
-unsafe fn watched<T: AsRawFd>(of: T) -> io::Result<AsyncFd<T>> {
-    // SAFETY: so says the caller; it lives in the AsyncFd.
-    unsafe { AsyncFd::register_with_interest(of, Interest::READABLE) }.map_err(io::Error::from)
 }
 
 /// A deadline of the bond has come.

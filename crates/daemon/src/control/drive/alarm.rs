@@ -36,7 +36,7 @@ impl Alarm {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(io::Error::from);
         // SAFETY: it owns its descriptor, and has the same one for as long as it lives.
-        let timer = timer.and_then(|timer| unsafe { super::watched(Timer(timer)) });
+        let timer = timer.and_then(|timer| unsafe { super::watched::watched(Timer(timer)) });
         Ok(Self { timer: timer.about("daemon", "cannot make a timer")?, clock, set: None })
     }
 

@@ -88,6 +88,6 @@ fn next<T: AsRawFd, F>(from: &mut AsyncFd<T>, mut next: impl FnMut(&mut T) -> Op
 /// It owns its descriptor, and gives the same one at every call.
 unsafe fn watched<T: AsRawFd>(of: T, name: &str) -> Result<AsyncFd<T>, Error> {
     // SAFETY: so says the caller.
-    let watched = unsafe { super::watched(of) };
+    let watched = unsafe { super::watched::watched(of) };
     watched.about(name, "cannot wait for ARP+ frames")
 }
