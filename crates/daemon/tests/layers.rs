@@ -11,11 +11,9 @@ use std::{
 const LAYERS: [&str; 4] = ["io", "world", "operations", "control"];
 
 /// What runs on the thread that drives the bonds.
-const DRIVEN: [&str; 13] = [
+const DRIVEN: [&str; 11] = [
     "control::drive",
-    "control::drive::alarm",
     "control::drive::frames",
-    "control::drive::watched",
     "world::driven",
     "world::driven::behind",
     "world::driven::events",

@@ -3,9 +3,7 @@
 //! It must not wait for anything else: peers take a lane that is silent for 150 ms for failed. Whatever may wait for the kernel
 //! (its network lock, its verifier), for a file or for a client is left to the control thread.
 
-mod alarm;
 mod frames;
-mod watched;
 
 use crate::{
     io::{clock::Clock, error::About as _},
@@ -14,12 +12,10 @@ use crate::{
         driving::{Driving, New},
     },
 };
-use alarm::Alarm;
 use frames::Frames;
 use linkbraid_api::Error;
 use linkbraid_fabric::shorten_slices;
 use linkbraid_link::{ArpPlusSender, NeighbourReader, Watch};
-use linkbraid_proto::Time;
 use std::{
     cell::RefCell,
     rc::Rc,
@@ -31,7 +27,7 @@ use tokio::{
     runtime::{self, Runtime},
     sync::{mpsc, oneshot},
     task::{JoinSet, LocalSet},
-    time::{MissedTickBehavior, interval},
+    time::{MissedTickBehavior, interval, sleep_until},
 };
 
 /// Name of the thread, at most 15 bytes.
@@ -135,8 +131,8 @@ async fn drive_all(
         tokio::select! {
             biased;
             Some((bond, answer)) = added.recv() => {
-                let events = Alarm::new(drives.clock).and_then(|alarm| Ok((alarm, Frames::of(&bond.drive())?)));
-                let begun = events.map(|events| _ = bonds.spawn_local(drive(drives.clone(), bond, events)));
+                let frames = Frames::of(&bond.drive());
+                let begun = frames.map(|frames| _ = bonds.spawn_local(drive(drives.clone(), bond, frames)));
                 // Who asked has gone with the bond.
                 let _ = answer.send(begun);
             }
@@ -157,7 +153,7 @@ async fn drive_all(
 }
 
 /// Drives one bond until it is gone.
-async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, (mut alarm, mut frames): (Alarm, Frames)) {
+async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, mut frames: Frames) {
     loop {
         let wake = {
             let mut driven = bond.drive();
@@ -167,12 +163,7 @@ async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, (mut alarm, mut frames): (
         let Some(wake) = wake else { return };
         tokio::select! {
             biased;
-            come = alarm.wait(wake) => {
-                if come.is_err() {
-                    return;
-                }
-                due(&bond, &mut frames, drives.clock);
-            }
+            () = sleep_until(wake) => due(&bond, &mut frames, drives.clock),
             () = bond.changed() => {}
             ready = frames.wait() => {
                 if ready.is_err() {
@@ -203,7 +194,7 @@ fn due(bond: &Shared, frames: &mut Frames, clock: Clock) {
 
 impl Drives {
     /// Carries out what a bond's machine wants; when it wants to be woken, if the bond is still there.
-    fn act(&self, driven: &mut Driven) -> Option<Time> {
+    fn act(&self, driven: &mut Driven) -> Option<tokio::time::Instant> {
         if driven.over {
             return None;
         }
@@ -213,7 +204,7 @@ impl Drives {
         if driven.wants_neighbours && self.neighbours.ask(driven.ifindex) {
             driven.wants_neighbours = false;
         }
-        Some(driven.wake())
+        Some(self.clock.instant(driven.wake()))
     }
 
     /// Follows what the kernel announced. A bond is held before the announcements that wait are read, so that none of them is

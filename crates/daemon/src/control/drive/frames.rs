@@ -87,7 +87,7 @@ fn next<T: AsRawFd, F>(from: &mut AsyncFd<T>, mut next: impl FnMut(&mut T) -> Op
 /// # Safety
 /// It owns its descriptor, and gives the same one at every call.
 unsafe fn watched<T: AsRawFd>(of: T, name: &str) -> Result<AsyncFd<T>, Error> {
-    // SAFETY: so says the caller.
-    let watched = unsafe { super::watched::watched(of) };
-    watched.about(name, "cannot wait for ARP+ frames")
+    // SAFETY: so says the caller; it lives in the AsyncFd.
+    let registered = unsafe { AsyncFd::register_with_interest(of, Interest::READABLE) };
+    registered.map_err(io::Error::from).about(name, "cannot wait for ARP+ frames")
 }
