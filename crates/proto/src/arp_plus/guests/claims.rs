@@ -112,3 +112,30 @@ fn drop_claim<K: Ord>(claims: &mut BTreeMap<K, By>, of: &K, key: PeerKey) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linkbraid_wire::HostId;
+
+    //= docs/arp-plus.md#14.5 type=test
+    #[test]
+    fn who_announces_one_address_less_does_not_announce_the_guest_anew() {
+        const KEY: PeerKey = PeerKey::Host(HostId([1; 16]));
+        let mac = MacAddr([0x52, 0x54, 0, 0, 0, 1]);
+        let address = |number| [198, 18, 1, number].into();
+        let mut claims = Claims::default();
+        let mut announces = |at, numbers: &[u8]| {
+            let addresses = numbers.iter().map(|number| address(*number)).collect();
+            let guest = Guest { vlan: 0, mac, addresses };
+            claims.follow(Time::from_millis(at), KEY, Some(&[guest]), |_| false);
+            let since = |by: Option<&By>| by.map(|by| by[&KEY].since.since(Time::ZERO).as_millis());
+            let of_address = |number| since(claims.of_address((0, address(number))));
+            (since(claims.of_mac(mac)), [1, 9].map(of_address))
+        };
+        assert_eq!(announces(1, &[1, 9]), (Some(1), [Some(1), Some(1)]));
+        assert_eq!(announces(2, &[1]), (Some(1), [Some(1), None]));
+        assert_eq!(announces(3, &[9]), (Some(1), [None, Some(3)]), "all of its addresses are others");
+        assert_eq!(announces(4, &[]), (None, [None, None]));
+    }
+}

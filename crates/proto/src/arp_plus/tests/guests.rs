@@ -407,23 +407,6 @@ fn a_guest_that_went_elsewhere_is_not_here_though_nobody_announces_it_any_more()
     assert!(hosts[0].arp.is_guest_elsewhere(guest_mac(1)));
 }
 
-#[test]
-fn who_announces_one_address_less_does_not_announce_the_guest_anew() {
-    let (mut one, mut two, mut three) = (host(1, 1), host(2, 1), host(3, 1));
-    let then = one.now;
-    one.handle(Input::Guests(&seen(&[(1, guest_ip(1), then, then), (1, guest_ip(9), then, then)])));
-    three.hear(0, &two.says(Kind::Change));
-    three.hear(0, &one.says(Kind::Change));
-    [&mut one, &mut two, &mut three].into_iter().for_each(|host| _ = host.pass(millis(100)));
-    two.see(&[1]);
-    three.hear(0, &two.says(Kind::Change));
-    assert_eq!(three.locates(1), Some(key(2)), "it has moved");
-    [&mut one, &mut two, &mut three].into_iter().for_each(|host| _ = host.pass(millis(100)));
-    one.handle(Input::Guests(&seen(&[(1, guest_ip(1), then, then)])));
-    three.hear(0, &one.says(Kind::Change));
-    assert_eq!(three.locates(1), Some(key(2)), "what is left of it says nothing new");
-}
-
 //= docs/arp-plus.md#14.4 type=test
 #[test]
 fn whose_mac_becomes_a_peers_members_is_no_guest_here_or_elsewhere() {
