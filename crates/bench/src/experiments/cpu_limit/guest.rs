@@ -1,9 +1,11 @@
 //! The same where interrupts are limited too: the whole machine is a guest, whose clock counts the instructions of its one
 //! processor.
 
+use super::KINDS;
 use crate::experiments::guest;
 use crate::experiments::prelude::*;
 use linkbraid_lab::daemon;
+use std::path::Path;
 use std::process::Command;
 
 /// What boots a stock kernel for it, in the source tree.
@@ -14,7 +16,6 @@ const LIMIT: Duration = Duration::from_secs(1200);
 const RATE: &str = "100";
 /// What the script calls hosts whose NICs take single frames.
 const NICS: &str = "frames";
-const KINDS: [&str; 2] = super::KINDS;
 /// How many times the processor's speed is halved, and the million instructions a second that are left.
 const SPEEDS: [(u32, u32); 4] = [(0, 1000), (1, 500), (2, 250), (3, 125)];
 const QUICK: usize = 2;
@@ -47,9 +48,21 @@ pub(super) fn steps(run: &Run<'_>) -> u32 {
 }
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let steps = steps(run);
+    if steps == 0 {
+        return Ok(());
+    }
+    let script = match guest::script(SCRIPT, &run.report.experiment) {
+        Ok(script) => script,
+        Err(error) => {
+            run.drop_steps(steps);
+            run.skip_for("guest", &error);
+            return Ok(());
+        }
+    };
     for (halved, speed) in speeds(run) {
         if wanted(run, *speed) {
-            let measured = at(run, *halved, *speed);
+            let measured = at(run, &script, *halved, *speed);
             run.noted(format!("guest-{speed}"), measured)?;
             let [bare, two] = KINDS.map(|kind| id(kind, *speed));
             run.report.put_beside(&two, &bare, &[METRIC]);
@@ -59,8 +72,8 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
 }
 
 /// Boots a guest of that speed; the script itself takes the median of several flows.
-fn at(run: &mut Run<'_>, halved: u32, speed: u32) -> Result<(), Error> {
-    let mut command = Command::new(guest::script(SCRIPT, &run.report.experiment)?);
+fn at(run: &mut Run<'_>, script: &Path, halved: u32, speed: u32) -> Result<(), Error> {
+    let mut command = Command::new(script);
     let halved = halved.to_string();
     let links = KINDS.len().to_string();
     command.args(["--members", &links, "--rate", RATE, "--shift", &halved, NICS]);
