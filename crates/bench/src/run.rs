@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
 
     pub fn skip(&mut self, id: impl Into<String>, reason: impl Into<String>) {
         let id = id.into();
-        if id.starts_with(&self.only) {
+        if self.wants(&id) {
             self.report.skipped.push(Reason { id, reason: reason.into() });
         }
     }

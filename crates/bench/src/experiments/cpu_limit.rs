@@ -45,7 +45,7 @@ fn of_processes(run: &mut Run<'_>) -> Result<(), Error> {
     let share = match Share::make() {
         Ok(share) => share,
         Err(error) => {
-            run.skip_for("share", &error);
+            KINDS.iter().for_each(|kind| run.skip_for(*kind, &error));
             return Ok(());
         }
     };

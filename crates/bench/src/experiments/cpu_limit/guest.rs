@@ -56,7 +56,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         Ok(script) => script,
         Err(error) => {
             run.drop_steps(steps);
-            run.skip_for("guest", &error);
+            KINDS.iter().for_each(|kind| run.skip_for(format!("{kind}/guest"), &error));
             return Ok(());
         }
     };
