@@ -13,6 +13,7 @@
 use crate::limits;
 use linkbraid_wire::MacAddr;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 mod balance;
 mod class;
@@ -94,6 +95,18 @@ pub fn plan(
     };
     lanes.sort_by_key(|(_, index, lane)| (lane.slot, *index));
     lanes.into_iter().map(|(_, _, lane)| lane).collect()
+}
+
+/// The most that these lanes to a peer carry together, whatever their shares, if the members at their ends carry so much.
+pub fn most(lanes: &[Lane], own: impl Fn(u8) -> u64, peer: impl Fn(MacAddr) -> u64) -> u64 {
+    let slots: BTreeSet<u8> = lanes.iter().map(|lane| lane.slot).collect();
+    let macs: BTreeSet<MacAddr> = lanes.iter().filter_map(|lane| lane.peer_mac).collect();
+    let is_lane = |slot, mac| lanes.iter().any(|lane| (lane.slot, lane.peer_mac) == (slot, Some(mac)));
+    let allowed: Vec<Vec<bool>> =
+        slots.iter().map(|slot| macs.iter().map(|mac| is_lane(*slot, *mac)).collect()).collect();
+    let rows: Vec<u64> = slots.into_iter().map(own).collect();
+    let columns: Vec<u64> = macs.into_iter().map(peer).collect();
+    Flow::maximal(&rows, &columns, &allowed).total()
 }
 
 /// A lane with its load in bit/s and the peer's index.

@@ -2,24 +2,30 @@
 //!
 //! A plan is made by what members tell. One that tells far too much gets lanes from members that then have no others: of four members of
 //! 20 Mbit/s, towards three of 20 and one that says 10 Gbit/s, all four lead to that one. No shares of such lanes carry more than it does.
-//! So where a member at the end of several lanes carries far less than it told, though something waits on them, plans to that
-//! peer are made as if it had told what it carries, if they then have more.
+//! So plans to that peer are made as if such members had told what they carry, if the lanes of these plans carry more.
+//!
+//! All such members are corrected at once, or all at one end: one that shares a slow member of the other end seems slow itself. Where
+//! all tell as much too much, the lanes are the right ones, and to correct one of them alone would make it the slowest by far.
 
 use super::rates::{End, EndCount, Round};
-use crate::arp_plus::PeerKey;
+use crate::{
+    arp_plus::PeerKey,
+    plan::{self, Lane},
+};
 use std::collections::{BTreeMap, HashMap};
 
-/// A member told far too much if that is so many times what it carries;
+/// A member told far too much if that is so many times what it carries,
 const TOLD_TIMES: u64 = 8;
-/// and what it can have of the members at the other end is so many parts of a hundred of what it carries;
-const USABLE_PERCENT: u64 = 150;
-/// in so many busy rounds, one after the other;
+/// and it carries at least one n-th of what the busiest one of these does: who carries little was given little.
+const BUSY_PART: u64 = 2;
+/// In so many busy rounds, one after the other,
 const SUSPECT_ROUNDS: u32 = 3;
-/// and with what it carries in place of what it told all lanes together have so many parts of a hundred of what they carry.
+/// lanes made by what they carry can carry so many parts of a hundred of what the lanes in force can.
 const GAIN_PERCENT: u64 = 125;
 /// One that carries so many parts of a hundred of what it was corrected to is what it told again.
 const AGAIN_PERCENT: u64 = 150;
-/// What is carried is a told weight if it is as near to one, in parts of a thousand: members of the same kind stay equals.
+/// What is carried is a told weight, or what another one carries, if it is as near to that, in parts of a thousand: members of the
+/// same kind stay equals.
 const SAME_PERMILLE: u64 = 125;
 
 /// A weight, and what stands in its place.
@@ -27,6 +33,13 @@ const SAME_PERMILLE: u64 = 125;
 struct Correction {
     told_mbit: u32,
     mbit: u32,
+}
+
+/// A member that told far more than it carries.
+#[derive(Debug)]
+struct Suspect {
+    end: End,
+    correction: Correction,
 }
 
 /// The corrected weights, of members at both ends of the lanes to each peer.
@@ -49,8 +62,8 @@ impl Corrections {
 #[derive(Debug, Default)]
 pub(super) struct Learned {
     corrections: Corrections,
-    /// Who is suspected of having told too much, for how many rounds.
-    suspects: HashMap<PeerKey, (End, u32)>,
+    /// In how many rounds other lanes could have carried more.
+    shown: HashMap<PeerKey, u32>,
 }
 
 impl Learned {
@@ -62,23 +75,23 @@ impl Learned {
     /// Forgets peers that are gone.
     pub fn retain(&mut self, is_there: impl Fn(&PeerKey) -> bool) {
         self.corrections.0.retain(|peer, _| is_there(peer));
-        self.suspects.retain(|peer, _| is_there(peer));
+        self.shown.retain(|peer, _| is_there(peer));
     }
 
     /// Takes a round of the plan to a peer. `told` are the weights of members, in Mbit/s, and those that are `fixed` are
-    /// believed; `have` is what all lanes together have with such corrections, in kbit/s. Whether plans to it are to be made again.
+    /// believed; `lanes` are those of a plan with such corrections. Whether plans to it are to be made again.
     pub fn take(
         &mut self,
         peer: PeerKey,
         round: &Round,
         told: &BTreeMap<End, u32>,
         fixed: impl Fn(End) -> bool,
-        have: impl FnOnce(&Corrections) -> u64,
+        lanes: impl Fn(&Corrections) -> Vec<Lane>,
     ) -> bool {
         let ends = match round {
             Round::Busy(ends) => ends,
             Round::Forgotten => {
-                self.suspects.remove(&peer);
+                self.shown.remove(&peer);
                 return self.corrections.0.remove(&peer).is_some();
             }
         };
@@ -86,62 +99,62 @@ impl Learned {
             end.kbit.saturating_mul(100) > kbit(known.mbit).saturating_mul(AGAIN_PERCENT)
         };
         let corrected = self.corrections.0.get(&peer);
-        let more = ends.iter().find(|end| {
+        let more = |end: &EndCount| {
             corrected.and_then(|ends| ends.get(&end.end)).is_some_and(|known| is_more(end, known))
+        };
+        if ends.iter().any(more) {
+            return self.corrections.0.remove(&peer).is_some();
+        }
+        let rounds = self.shown.remove(&peer).unwrap_or(0) + 1;
+        let suspects = self.suspects(peer, ends, told, &fixed);
+        let is_own = |suspect: &&Suspect| matches!(suspect.end, End::Own(_));
+        let (own, theirs): (Vec<&Suspect>, Vec<&Suspect>) = suspects.iter().partition(is_own);
+        let tries = [suspects.iter().collect(), own, theirs];
+        let better = tries.into_iter().filter(|tried| !tried.is_empty()).find_map(|suspects| {
+            let mut tried = self.corrections.clone();
+            tried.of(peer).extend(suspects.iter().map(|suspect| (suspect.end, suspect.correction)));
+            let carries = |end| {
+                let weight = |told| if fixed(end) { told } else { tried.weight(&peer, end, told) };
+                told.get(&end).map_or(0, |told| kbit(weight(*told)))
+            };
+            let most = |corrections: &Corrections| {
+                plan::most(&lanes(corrections), |slot| carries(End::Own(slot)), |mac| carries(End::Peer(mac)))
+            };
+            let (before, after) = (most(&self.corrections), most(&tried));
+            (after.saturating_mul(100) >= before.saturating_mul(GAIN_PERCENT)).then_some(tried)
         });
-        if let Some(end) = more {
-            self.corrections.of(peer).remove(&end.end);
-            return true;
-        }
-        let Some((end, told_mbit)) = self.suspect(peer, ends, told, fixed) else {
-            self.suspects.remove(&peer);
-            return false;
-        };
-        let rounds = match self.suspects.get(&peer) {
-            Some((suspect, rounds)) if *suspect == end.end => rounds + 1,
-            _ => 1,
-        };
-        self.suspects.insert(peer, (end.end, rounds));
+        let Some(better) = better else { return false };
         if rounds < SUSPECT_ROUNDS {
+            self.shown.insert(peer, rounds);
             return false;
         }
-        self.suspects.remove(&peer);
-        let mut tried = self.corrections.clone();
-        let mbit = like_others(end.kbit, told.values().copied());
-        tried.of(peer).insert(end.end, Correction { told_mbit, mbit });
-        let carried: u64 = ends.iter().filter(|end| end.end.is_own()).map(|end| end.kbit).sum();
-        if have(&tried).saturating_mul(100) < carried.saturating_mul(GAIN_PERCENT) {
-            return false;
-        }
-        self.corrections = tried;
+        self.corrections = better;
         true
     }
 
-    /// The member that told most above what it carries, if that is far too much, and what it told.
-    fn suspect<'e>(
+    /// The members that told far more than they carry, and what they carry.
+    fn suspects(
         &self,
         peer: PeerKey,
-        ends: &'e [EndCount],
+        ends: &[EndCount],
         told: &BTreeMap<End, u32>,
         fixed: impl Fn(End) -> bool,
-    ) -> Option<(&'e EndCount, u32)> {
-        let weight = |end: End| Some(kbit(self.corrections.weight(&peer, end, *told.get(&end)?)));
-        let usable = |end: End| -> u64 {
-            let others = ends.iter().filter(|other| other.end.is_own() != end.is_own());
-            others.filter_map(|other| weight(other.end)).sum()
-        };
+    ) -> Vec<Suspect> {
         let is_far = |end: &&EndCount| {
-            let Some(told) = weight(end.end) else { return false };
-            let usable = told.min(usable(end.end));
-            end.lanes > 1
-                && !fixed(end.end)
-                && end.waited
-                && told >= end.kbit.saturating_mul(TOLD_TIMES)
-                && usable.saturating_mul(100) >= end.kbit.saturating_mul(USABLE_PERCENT)
+            let weight = |told| kbit(self.corrections.weight(&peer, end.end, told));
+            let is_too_much = |told: &u32| weight(*told) >= end.kbit.saturating_mul(TOLD_TIMES);
+            !fixed(end.end) && told.get(&end.end).is_some_and(is_too_much)
         };
-        let times = |end: &&EndCount| weight(end.end).unwrap_or(0) / end.kbit.max(1);
-        let end = ends.iter().filter(is_far).max_by_key(times)?;
-        Some((end, *told.get(&end.end)?))
+        let far = || ends.iter().filter(is_far);
+        let busiest = far().filter(|end| end.waited).map(|end| end.kbit).max().unwrap_or(u64::MAX);
+        let mut known: Vec<u32> = told.values().copied().collect();
+        let busy = far().filter(|end| end.kbit.saturating_mul(BUSY_PART) >= busiest);
+        busy.map(|EndCount { end, kbit, .. }| {
+            let mbit = like_others(*kbit, known.iter().copied());
+            known.push(mbit);
+            Suspect { end: *end, correction: Correction { told_mbit: told[end], mbit } }
+        })
+        .collect()
     }
 }
 

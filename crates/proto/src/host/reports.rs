@@ -80,14 +80,13 @@ impl Host {
         let weight = |member: &PeerMember| member.weight_mbit.unwrap_or(WEIGHT_MBIT_UNKNOWN);
         let theirs = peer.members.iter().map(|member| (End::Peer(member.mac), weight(member)));
         let told: BTreeMap<End, u32> = own.chain(theirs).collect();
-        let have = |corrections: &Corrections| -> u64 {
+        let lanes = |corrections: &Corrections| {
             let own = OwnSide::new(&self.members, &self.settings).corrected(corrections);
-            let lanes = own.peer_lanes(peer, &self.inspector, DEFAULT_CLASS).lanes;
-            lanes.iter().map(|lane| u64::from(lane.weight)).sum()
+            own.peer_lanes(peer, &self.inspector, DEFAULT_CLASS).lanes
         };
         let members = &self.members;
         let fixed = |end| members.iter().any(|member| member.weight_fixed && end == End::Own(member.slot));
-        if self.learned.take(peer.key, &round, &told, fixed, have) {
+        if self.learned.take(peer.key, &round, &told, fixed, lanes) {
             self.differ.peers.insert(peer.key);
         }
     }
