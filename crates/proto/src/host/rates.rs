@@ -133,6 +133,8 @@ struct LaneRate {
     samples: [u64; 3],
     /// Something has waited on it; else its rate is a lower bound.
     measured: bool,
+    /// What it carried in the last round.
+    carried_kbit: u64,
     /// What it had when it was given more, if it was not measured since.
     grown_from: Option<u64>,
     /// In how many busy rounds, one after the other, it showed that it can carry more.
@@ -206,6 +208,8 @@ impl Rates {
         if is_whole {
             plan.end_round(elapsed);
             changed = plan.choose();
+        } else {
+            plan.lanes.iter_mut().for_each(|lane| lane.carried_kbit = 0);
         }
         plan.began = now;
         plan.lanes.iter_mut().for_each(|lane| lane.begun = lane.last);
@@ -301,7 +305,8 @@ impl PlanRates {
         let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX).max(1);
         let busiest = self.lanes.iter().map(LaneRate::busy_us).max().unwrap_or(0);
         self.usage = self.usage.next(&self.lanes, elapsed_us, busiest);
-        let carried: u64 = self.lanes.iter().map(|lane| lane.carried(elapsed_us)).sum();
+        self.lanes.iter_mut().for_each(|lane| lane.carried_kbit = lane.carried(elapsed_us));
+        let carried: u64 = self.lanes.iter().map(|lane| lane.carried_kbit).sum();
         if u64::from(busiest) * 100 < elapsed_us.saturating_mul(BUSY_PERCENT) {
             if LESS_PERCENT.contains(&(carried.saturating_mul(100) / self.carried_before.max(1))) {
                 self.lanes.iter_mut().for_each(LaneRate::take_back);
@@ -434,6 +439,7 @@ impl LaneRate {
             rate_kbit: None,
             samples: [0; 3],
             measured: false,
+            carried_kbit: 0,
             grown_from: None,
             shown: 0,
             hold: 0,

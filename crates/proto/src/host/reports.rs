@@ -66,7 +66,12 @@ impl Host {
         self.learned.retain(|peer| tables.plan_of(peer).is_some());
         plans.iter().for_each(|(number, _)| self.correct(*number));
         self.written_or_not();
-        if self.rates.follow_stripe(self.now, self.settings.damping) {
+        let members = &self.members;
+        let told = |slot| {
+            let own = members.iter().find(|member| member.slot == slot && !member.weight_fixed);
+            own.map_or(0, |member| member.weight_mbit)
+        };
+        if self.rates.follow_stripe(self.now, self.settings.damping, told) {
             self.actions.push_back(Action::Stripe);
         }
     }

@@ -76,17 +76,18 @@ impl Rates {
         self.stripe.basis
     }
 
-    /// Looks at what lanes carry; whether that is worth another length. `measures`: the data path tells what waits.
-    pub fn follow_stripe(&mut self, now: Time, measures: bool) -> bool {
-        let slowest = self.follow_slowest(now);
+    /// Looks at what lanes carry; whether that is worth another length. `measures`: the data path tells what waits. `told`: the
+    /// weight of a member, in Mbit/s, or 0 if the user said that it is its rate.
+    pub fn follow_stripe(&mut self, now: Time, measures: bool, told: impl Fn(u8) -> u32) -> bool {
+        let slowest = self.follow_slowest(now, told);
         let room = self.follow_room(now, measures);
         slowest || room
     }
 
-    fn follow_slowest(&mut self, now: Time) -> bool {
+    fn follow_slowest(&mut self, now: Time, told: impl Fn(u8) -> u32) -> bool {
         let old = self.stripe.basis.slowest_kbit;
-        let slowest =
-            self.find_slowest(if old.is_some() { MUCH_LESS_AGAIN_PERCENT } else { MUCH_LESS_PERCENT });
+        let percent = if old.is_some() { MUCH_LESS_AGAIN_PERCENT } else { MUCH_LESS_PERCENT };
+        let slowest = self.find_slowest(now, percent, told);
         let differs = match (old, slowest) {
             (Some(old), Some(new)) => old.abs_diff(new) > old / SLOWEST_DIFFERS_PART,
             (old, new) => old != new,
@@ -100,17 +101,34 @@ impl Rates {
     }
 
     /// What the slowest member carries to all its peers, in kbit/s, if that is less than `percent` of what was told, and slow.
-    fn find_slowest(&self, percent: u64) -> Option<u32> {
-        let mut members: BTreeMap<u8, (u64, u64)> = BTreeMap::new();
-        for lane in self.plans.values().flat_map(|plan| &plan.lanes) {
-            let Some(rate) = lane.rate().filter(|_| lane.measured) else { continue };
-            let (sum, told) = members.entry(lane.slot).or_default();
-            (*sum, *told) = (*sum + rate, (*told).max(lane.weight_kbit));
+    fn find_slowest(&self, now: Time, percent: u64, told: impl Fn(u8) -> u32) -> Option<u32> {
+        #[derive(Default)]
+        struct Carries {
+            kbit: u64,
+            told: u64,
+            is_measured: bool,
         }
-        let much_less = |(rate, told): &(u64, u64)| {
-            *rate < SLOW_KBIT && rate.saturating_mul(100) < told.saturating_mul(percent)
+        let mut members: BTreeMap<u8, Carries> = BTreeMap::new();
+        for plan in self.plans.values() {
+            let is_recent = now.since(plan.began) < ROUND_COUNTS;
+            for lane in &plan.lanes {
+                let measured = lane.rate().filter(|_| lane.measured);
+                // A peer on whose lanes nothing waits has what they carry to it.
+                let unmeasured = if is_recent { lane.carried_kbit } else { 0 };
+                let member = members.entry(lane.slot).or_default();
+                member.kbit += measured.unwrap_or(unmeasured);
+                member.is_measured |= measured.is_some();
+                // A plan leaves a member no more than the other end told.
+                let weight = if measured.is_some() { lane.weight_kbit } else { 0 };
+                member.told = member.told.max(weight).max(u64::from(told(lane.slot)) * 1000);
+            }
+        }
+        let much_less = |member: &Carries| {
+            member.is_measured
+                && member.kbit < SLOW_KBIT
+                && member.kbit.saturating_mul(100) < member.told.saturating_mul(percent)
         };
-        members.into_values().filter(much_less).map(|(rate, _)| to_kbit(rate)).min()
+        members.into_values().filter(much_less).map(|member| to_kbit(member.kbit)).min()
     }
 
     /// Whether stripes become long, or short again.

@@ -101,7 +101,7 @@ fn what_is_told_right_is_what_counts() {
     bed.send(50, u64::MAX);
     assert_eq!(bed.rates.in_use().count(), 0);
     assert_eq!(bed.rates.measured(7, &bed.lanes).iter().flatten().count(), 3);
-    assert!(!bed.rates.follow_stripe(bed.now, true), "no link carries much less than it told");
+    assert!(!bed.rates.follow_stripe(bed.now, true, |_| 0), "no link carries much less than it told");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_change_is_followed_within_two_seconds() {
     bed.real.reverse();
     bed.send(10, u64::MAX);
     assert!(bed.percent() >= 90, "{:?}", bed.shares());
-    assert!(bed.rates.follow_stripe(bed.now, true));
+    assert!(bed.rates.follow_stripe(bed.now, true, |_| 0));
     assert!(bed.rates.stripe().slowest_kbit.is_some_and(|kbit| (19_000..22_000).contains(&kbit)));
 }
 
@@ -144,7 +144,7 @@ fn after_a_minute_of_light_traffic_what_is_told_counts_again() {
     assert_eq!(bed.rates.in_use().collect::<Vec<_>>(), [7]);
     bed.send(5 * 60, 3_000);
     assert_eq!(bed.rates.in_use().count(), 0);
-    assert!(!bed.rates.follow_stripe(bed.now, true));
+    assert!(!bed.rates.follow_stripe(bed.now, true, |_| 0));
 }
 
 #[test]
@@ -225,13 +225,39 @@ fn other_lanes_keep_what_is_known_of_those_that_stay() {
 fn members_to_slow_peers_are_as_fast_as_to_fast_ones() {
     let mut slow = Bed::new(&[1000, 1000], &[10, 10]);
     slow.send(10, u64::MAX);
-    assert!(slow.rates.follow_stripe(slow.now, true) && slow.rates.stripe().slowest_kbit.is_some());
+    assert!(slow.rates.follow_stripe(slow.now, true, |_| 0) && slow.rates.stripe().slowest_kbit.is_some());
     let mut fast = Bed::new(&[1000, 1000], &[1000, 1000]);
     fast.send(10, u64::MAX);
     slow.rates.plans.insert(8, fast.rates.plans.remove(&7).unwrap());
-    assert!(!slow.rates.follow_stripe(slow.now, true), "not so soon");
+    assert!(!slow.rates.follow_stripe(slow.now, true, |_| 0), "not so soon");
     let later = Time(slow.now.0 + 11_000 * MILLI);
-    assert!(slow.rates.follow_stripe(later, true) && slow.rates.stripe().slowest_kbit.is_none());
+    assert!(slow.rates.follow_stripe(later, true, |_| 0) && slow.rates.stripe().slowest_kbit.is_none());
+}
+
+/// The lanes of a plan have what the peer told.
+#[test]
+fn who_is_slow_told_much_more_itself() {
+    let slow = || {
+        let mut bed = Bed::new(&[100, 100], &[90, 90]);
+        bed.send(10, u64::MAX);
+        bed
+    };
+    let (mut bed, now) = (slow(), slow().now);
+    assert!(!bed.rates.follow_stripe(now, true, |_| 100), "it told the truth");
+    assert!(!bed.rates.follow_stripe(now, true, |_| 0), "nor does the user's weight say anything else");
+    assert!(bed.rates.follow_stripe(now, true, |_| 10_000));
+    assert!(bed.rates.stripe().slowest_kbit.is_some_and(|kbit| (80_000..=90_000).contains(&kbit)));
+    // It sends more to another peer, without anything that waits there.
+    let mut bed = slow();
+    let mut fast = Bed::new(&[10_000, 10_000], &[10_000, 10_000]);
+    fast.send(10, 900_000);
+    assert_eq!(fast.rates.measured(7, &fast.lanes), [None, None]);
+    bed.rates.plans.insert(8, fast.rates.plans.remove(&7).unwrap());
+    assert!(!bed.rates.follow_stripe(now, true, |_| 10_000));
+    // Which it has done long ago.
+    bed.now = Time(now.0 + 2000 * MILLI);
+    bed.send(2, u64::MAX);
+    assert!(bed.rates.follow_stripe(bed.now, true, |_| 10_000));
 }
 
 #[test]
@@ -249,7 +275,7 @@ fn a_link_that_moves_about_a_limit_does_not_change_stripes_each_time() {
     for i in 0..60 {
         bed.real[0] = if i % 2 == 0 { 240_000 } else { 260_000 };
         bed.send(5, u64::MAX);
-        changes += u32::from(bed.rates.follow_stripe(bed.now, true));
+        changes += u32::from(bed.rates.follow_stripe(bed.now, true, |_| 0));
     }
     assert!(changes <= 2, "{changes}");
 }
@@ -316,14 +342,14 @@ fn where_no_lane_is_full_stripes_become_long() {
     for most in [700_000, 20_000_000] {
         let mut bed = Bed::new(&[1000; 4], &[10_000; 4]);
         bed.send(2, most);
-        assert!(!bed.rates.follow_stripe(bed.now, true), "one round may be chance");
+        assert!(!bed.rates.follow_stripe(bed.now, true, |_| 0), "one round may be chance");
         bed.send(1, most);
-        assert!(bed.rates.follow_stripe(bed.now, true) && bed.rates.stripe().long, "{most}");
+        assert!(bed.rates.follow_stripe(bed.now, true, |_| 0) && bed.rates.stripe().long, "{most}");
         // And short again after some time of little traffic.
         bed.send(5, 30_000);
-        assert!(!bed.rates.follow_stripe(bed.now, true));
+        assert!(!bed.rates.follow_stripe(bed.now, true, |_| 0));
         bed.send(50, 30_000);
-        assert!(bed.rates.follow_stripe(bed.now, true) && !bed.rates.stripe().long);
+        assert!(bed.rates.follow_stripe(bed.now, true, |_| 0) && !bed.rates.stripe().long);
     }
 }
 
@@ -331,25 +357,28 @@ fn where_no_lane_is_full_stripes_become_long() {
 fn full_lanes_have_short_stripes_at_once_and_for_long() {
     let mut bed = Bed::new(&[1000; 4], &[1000; 4]);
     bed.send(20, u64::MAX);
-    assert!(!bed.rates.follow_stripe(bed.now, true));
+    assert!(!bed.rates.follow_stripe(bed.now, true, |_| 0));
     bed.send(3, 2_000_000);
-    assert!(bed.rates.follow_stripe(bed.now, true) && bed.rates.stripe().long);
+    assert!(bed.rates.follow_stripe(bed.now, true, |_| 0) && bed.rates.stripe().long);
     bed.send(1, u64::MAX);
-    assert!(bed.rates.follow_stripe(bed.now, true) && !bed.rates.stripe().long);
+    assert!(bed.rates.follow_stripe(bed.now, true, |_| 0) && !bed.rates.stripe().long);
     bed.send(45, 2_000_000);
     assert!(
-        !bed.rates.follow_stripe(bed.now, true),
+        !bed.rates.follow_stripe(bed.now, true, |_| 0),
         "a sender that stops and goes changes nothing each time"
     );
     bed.send(6, 2_000_000);
-    assert!(bed.rates.follow_stripe(bed.now, true) && bed.rates.stripe().long);
+    assert!(bed.rates.follow_stripe(bed.now, true, |_| 0) && bed.rates.stripe().long);
 }
 
 #[test]
 fn where_nothing_is_measured_stripes_stay_short() {
     let mut bed = Bed::new(&[1000; 4], &[10_000; 4]);
     bed.send(10, 700_000);
-    assert!(!bed.rates.follow_stripe(bed.now, false));
-    assert!(bed.rates.follow_stripe(bed.now, true));
-    assert!(bed.rates.follow_stripe(bed.now, false) && !bed.rates.stripe().long, "damping was switched off");
+    assert!(!bed.rates.follow_stripe(bed.now, false, |_| 0));
+    assert!(bed.rates.follow_stripe(bed.now, true, |_| 0));
+    assert!(
+        bed.rates.follow_stripe(bed.now, false, |_| 0) && !bed.rates.stripe().long,
+        "damping was switched off"
+    );
 }

@@ -183,7 +183,7 @@ fn slowest(steps: &[(u64, u64)]) -> Vec<Option<u32>> {
         (0..3).for_each(|_| _ = rounds.take(&[(*kbit, ROUND_US), (900_000, ROUND_US)]));
         let before = rounds.rates.stripe();
         rounds.now = rounds.now + Duration::from_secs(*seconds);
-        let changed = rounds.rates.follow_stripe(rounds.now, true);
+        let changed = rounds.rates.follow_stripe(rounds.now, true, |_| 0);
         assert_eq!(changed, rounds.rates.stripe() != before);
         rounds.rates.stripe().slowest_kbit
     };
