@@ -139,7 +139,7 @@ impl Inspector {
         let slow = slow && !asked && now.since(sent) > timing.interval;
         if slow {
             lane.damper.forgive();
-            (lane.held_until, lane.answered) = (now, admit);
+            lane.held_until = now;
         }
         (lane.last_proof, lane.judged_from, lane.waiting) = (Some(now), now, None);
         (lane.excused, lane.armed, lane.stalled) = (false, true, false);
@@ -154,7 +154,6 @@ impl Inspector {
             self.sound.changed(id.peer);
         }
         match lane.state {
-            LaneState::Down if slow => lane.first_answer = now,
             LaneState::Down => (lane.answered, lane.first_answer) = (1, now),
             LaneState::Init => lane.answered = lane.answered.saturating_add(1),
             LaneState::Cut | LaneState::Up | LaneState::Suspect => {}

@@ -113,8 +113,8 @@ impl Inspector {
         let tries = self.timing.multiplier;
         let Some(peer) = self.peers.get_mut(&proven.peer) else { return };
         let mut tested = Vec::new();
-        for ((slot, index), lane) in &mut peer.lanes {
-            let id = LaneId { slot: *slot, index: *index, ..proven };
+        for ((slot, _), lane) in &mut peer.lanes {
+            let id = LaneId { slot: *slot, ..proven };
             if id != proven && lane.state == LaneState::Down {
                 (lane.tries, lane.fresh) = (tries, lane.fresh || first);
                 lane.next_probe = Some(now);
