@@ -238,6 +238,17 @@ mod tests {
         assert!(choose(&[], &many, &none).is_empty());
     }
 
+    #[test]
+    fn those_that_are_probed_stay_and_only_hosts_that_are_no_peers_count() {
+        let all: Vec<PlainHost> = (1..=9).map(|n| host(n, true)).collect();
+        let before = choose(&all[5..], &[], &BTreeSet::new());
+        assert_eq!(choose(&all, &before, &BTreeSet::new()), before);
+        let neighbour = |mac| Neighbour { ip: [198, 18, 0, 1].into(), mac, active: true, gateway: false };
+        let macs = [mac(1), mac(2), MacAddr::BROADCAST];
+        let hosts = plain_hosts(&macs.map(neighbour), &HashMap::new(), |of| of == mac(2));
+        assert_eq!(hosts.iter().map(|host| host.mac).collect::<Vec<_>>(), [mac(1)]);
+    }
+
     //= docs/arp-plus.md#7.8 type=test
     #[test]
     fn macs_that_peers_claim_are_asked_first_but_never_instead_of_all_others() {

@@ -105,8 +105,8 @@ fn switches_are_reminded_of_guests_each_minute() {
             see(&mut host, now, spoke);
         }
     }
-    let gaps: Vec<u64> = reminded.windows(2).map(|two| two[1].since(two[0]).as_secs()).collect();
-    assert_eq!(gaps, [60; 4], "until it is silent for 300 s: {reminded:?}");
+    let gaps: Vec<u128> = reminded.windows(2).map(|two| two[1].since(two[0]).as_millis()).collect();
+    assert_eq!(gaps, [60_000; 4], "until it is silent for 300 s: {reminded:?}");
 }
 
 /// A stranger says that it has the gateway's MAC, as its primary one; it has an id, and lists the gateway's address, too.
@@ -183,4 +183,53 @@ fn claimed(gateway_answers: bool) -> (bool, bool) {
 fn nobody_gets_the_frames_of_a_gateway_that_answers_by_saying_that_he_is_it() {
     assert_eq!(claimed(true), (false, false));
     assert_eq!(claimed(false), (true, true), "nobody is there");
+}
+
+/// When the neighbour table is asked for next after a host without id was heard like that, from the first time on.
+fn asked_after(frames: [&[u8]; 2]) -> Vec<Duration> {
+    let (mut host, mut now) = started();
+    let asks = |host: &mut Host, now: &mut Time| loop {
+        while let Some(action) = host.poll_action() {
+            if action == Action::AskNeighbours {
+                host.handle(*now, Input::Neighbours(Some(Vec::new()), Vec::new()));
+                return;
+            }
+        }
+        *now = host.poll_timeout().expect("it asks again").max(*now);
+        host.handle(*now, Input::Timeout);
+    };
+    let mut after = Vec::new();
+    for bytes in frames {
+        // Whatever the start or the last one led to.
+        (0..2).for_each(|_| asks(&mut host, &mut now));
+        host.handle(now, Input::Frame { slot: 0, bytes, heard_again: true });
+        let from = now;
+        asks(&mut host, &mut now);
+        after.push(now.since(from));
+    }
+    after
+}
+
+#[test]
+fn who_is_a_plain_host_is_looked_at_again_when_a_peer_comes_and_not_when_it_changes() {
+    let (first, later) = (says(Kind::Change, 2, 1), says(Kind::Change, 2, 2));
+    let [comes, changes] = asked_after([&first, &later])[..] else { panic!("two") };
+    assert!(comes <= Duration::from_millis(100) && changes > Duration::from_secs(1), "{comes:?} {changes:?}");
+}
+
+#[test]
+fn the_neighbour_table_is_asked_for_again_where_it_could_not_be_read() {
+    let (mut host, mut now) = started();
+    let mut asked = 0;
+    while now < Time::from_millis(30_000) {
+        while let Some(action) = host.poll_action() {
+            if action == Action::AskNeighbours {
+                asked += 1;
+                host.handle(now, Input::Neighbours(None, Vec::new()));
+            }
+        }
+        now = host.poll_timeout().expect("it runs").max(now);
+        host.handle(now, Input::Timeout);
+    }
+    assert!((5..=8).contains(&asked), "every five seconds: {asked}");
 }

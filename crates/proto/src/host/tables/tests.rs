@@ -12,6 +12,7 @@ use linkbraid_wire::{Extension, FEATURE_GUESTS, Guest, HostId, Kind, MacAddr, Me
 use std::net::IpAddr;
 
 mod guests;
+mod refused;
 
 /// A member of a peer that has no guests.
 const MEMBER: MacKind = MacKind::Member { has_guests: false, takes_guests: true };

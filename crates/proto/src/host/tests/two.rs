@@ -8,6 +8,9 @@ use crate::{
     limits,
 };
 
+mod corrections;
+mod members;
+
 const OTHER: PeerKey = PeerKey::Host(HostId([2; 16]));
 
 /// Two hosts with a member each on every switch.
@@ -18,6 +21,8 @@ struct Two {
     switches: Vec<u8>,
     /// Switches that forward nothing.
     dead: Vec<u8>,
+    /// Slots of the first host whose ports forward nothing.
+    deaf: Vec<u8>,
     /// Neighbours of the first host, and the slots that it heard them on.
     neighbours: (Vec<Neighbour>, Vec<(MacAddr, u8)>),
     /// Whether the gateway answers.
@@ -37,6 +42,7 @@ impl Two {
             now: Time::from_millis(1),
             switches: switches.to_vec(),
             dead: Vec::new(),
+            deaf: Vec::new(),
             neighbours: (Vec::new(), Vec::new()),
             answers: true,
             actions: Vec::new(),
@@ -91,13 +97,15 @@ impl Two {
             self.address = probe.probe.address;
         }
         let switch = self.switches[usize::from(out)];
-        if self.dead.contains(&switch) {
+        let is_deaf = |two: &Two, host: usize, slot: u8| host == 0 && two.deaf.contains(&slot);
+        if self.dead.contains(&switch) || is_deaf(self, from, out) {
             return;
         }
         for host in 0..2 {
             for member in self.members(host) {
                 let is_there = self.switches[usize::from(member.slot)] == switch;
                 let is_for = frame[0] & 1 == 1 || frame[..6] == member.mac.0;
+                let is_there = is_there && !is_deaf(self, host, member.slot);
                 if is_there && is_for && (host, member.slot) != (from, out) {
                     self.handle(host, Input::Frame { slot: member.slot, bytes: frame, heard_again: false });
                 }
