@@ -243,6 +243,10 @@ mod tests {
         let all: Vec<PlainHost> = (1..=9).map(|n| host(n, true)).collect();
         let before = choose(&all[5..], &[], &BTreeSet::new());
         assert_eq!(choose(&all, &before, &BTreeSet::new()), before);
+        let idle: Vec<PlainHost> = (1..=9).map(|n| host(n, n > 4)).collect();
+        let before = choose(&all[..4], &[], &BTreeSet::new());
+        let chosen = choose(&idle, &before, &BTreeSet::new());
+        assert_eq!(chosen.iter().map(|report| report.mac).collect::<Vec<_>>(), [5, 6, 7, 8].map(mac));
         let neighbour = |mac| Neighbour { ip: [198, 18, 0, 1].into(), mac, active: true, gateway: false };
         let macs = [mac(1), mac(2), MacAddr::BROADCAST];
         let hosts = plain_hosts(&macs.map(neighbour), &HashMap::new(), |of| of == mac(2));

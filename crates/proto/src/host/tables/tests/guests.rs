@@ -119,3 +119,13 @@ fn an_earlier_daemons_guests_stay_until_they_are_found_wrong() {
     assert_eq!(guests(bench.write()), [Row::GuestPair(at(2), None)]);
     assert!(bench.tables.image().guest_pairs.contains_key(&at(9)));
 }
+
+#[test]
+fn only_the_first_own_guest_and_the_last_one_change_what_peers_rows_are() {
+    let mut bench = Bench::new(1, TableImage::default());
+    let mut is_another = |guests: &[Guest]| bench.tables.set_own_guests(guests);
+    assert_eq!(
+        [&[][..], &[guest(1)], &[guest(1), guest(2)], &[]].map(&mut is_another),
+        [false, true, false, true]
+    );
+}

@@ -59,6 +59,8 @@ fn restarted(two: &mut Two) {
     two.hosts[0] = Host::new(config, settings(), left);
     let members = two.members(0);
     two.handle(0, Input::Members(members));
+    let segments = two.hosts[0].arp_plus().segments().iter().map(|segment| segment.slots.clone());
+    assert_eq!(segments.collect::<Vec<_>>(), [vec![0], vec![1, 2]], "before anybody is heard");
     two.handle(0, Input::Start);
 }
 
