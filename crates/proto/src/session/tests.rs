@@ -7,6 +7,7 @@ use linkbraid_wire::fabric::{
 use std::time::Duration;
 
 mod authentic;
+mod changes;
 mod pace;
 
 const HERE: (u16, u64) = (1, 10);

@@ -427,4 +427,54 @@ fn a_start_that_another_one_followed_does_not_come_back() {
     assert_eq!(verdicts(&a.hears(&c, accept)), [Verdict::Up { epoch: 3 }]);
 }
 
+//= docs/fabric.md#5.8 type=test
+#[test]
+fn what_a_start_that_another_one_followed_said_before_is_not_answered() {
+    let (mut a, mut b, mut c, _) = doubt();
+    let effects = a.handle(LinkInput::Doubted);
+    c.hears(&a, sent(&effects)[0]);
+    // Neither while the other one is up nor when nobody is.
+    for verdict in [Verdict::Up { epoch: 3 }, Verdict::Down(Down::Silent)] {
+        assert_eq!(a.link.verdict(), verdict);
+        let before = a.link.clone();
+        let late = b.says();
+        assert_eq!(
+            (late.1.kind, a.hears(&b, late)),
+            (ControlKind::Alive, vec![Effect::Count(Counter::OtherEpoch)])
+        );
+        assert_eq!(a.link, before);
+        a.handle(LinkInput::Expired);
+    }
+}
+
+//= docs/fabric.md#4.9 type=test
+#[test]
+fn a_rival_that_says_goodbye_is_none_any_more_and_nobody_else_says_it_for_him() {
+    for (from, rival) in [(3, None), (9, Some(3))] {
+        let (mut a, _, c, _) = doubt();
+        let control = Control { kind: ControlKind::Bye, ..c.link_says() };
+        let effects = a.handle(LinkInput::Message { from, to: 1, control });
+        assert_eq!(counted(&effects, Counter::OtherEpoch), rival.is_some());
+        assert_eq!(a.link.rival().map(|rival| rival.epoch), rival);
+        assert_eq!(a.link.verdict(), Verdict::Up { epoch: 2 });
+    }
+}
+
+//= docs/fabric.md#4.7 type=test
+#[test]
+fn only_the_start_that_is_up_ends_a_link_by_refusing_it() {
+    let (a, mut b) = connected(1, 2);
+    let taken = Some(RefuseReason::Taken);
+    let refuse =
+        |end: &End, echo| Control { kind: ControlKind::Refuse, reason: taken, echo, ..end.link_says() };
+    let control = refuse(&a, b.link.cookie());
+    assert_eq!(
+        b.handle(LinkInput::Message { from: 9, to: 2, control }),
+        [Effect::Count(Counter::OtherEpoch)]
+    );
+    assert!(b.link.verdict().is_up());
+    let refused = Verdict::Refused { by: Side::Peer, why: Mismatch::Taken };
+    assert_eq!(verdicts(&b.handle(LinkInput::Message { from: 1, to: 2, control })), [refused]);
+}
+
 mod fast_path;
