@@ -71,5 +71,8 @@ mod tests {
         assert!(drawn.iter().any(|duration| *duration < Duration::from_millis(11)));
         assert!(drawn.iter().any(|duration| *duration > Duration::from_millis(19)));
         assert_eq!(random.between(high, low), high);
+        let ends = [Duration::ZERO, Duration::from_nanos(1)];
+        let drawn: Vec<Duration> = (0..64).map(|_| random.between(ends[0], ends[1])).collect();
+        assert!(ends.iter().all(|end| drawn.contains(end)), "both ends are included");
     }
 }

@@ -101,3 +101,28 @@ impl Session {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Pace = Pace { idle: Some(Duration::from_secs(2)), ..Pace::USUAL };
+
+    //= docs/fabric.md#5.9 type=test
+    #[test]
+    fn a_round_trip_is_measured_less_often_where_little_is_said() {
+        let settings = Settings::new(4, 1500);
+        assert_eq!(Pace::USUAL.ask_every(&settings), settings.ask_every());
+        assert_eq!(IDLE.ask_every(&settings), Duration::from_secs(8));
+    }
+
+    //= docs/fabric.md#5.12 type=test
+    #[test]
+    fn what_is_said_of_a_link_comes_on_top_of_what_is_said_of_the_node() {
+        let offer = Offer { features: IN_USE_FEATURE | 1, ..Settings::new(4, 1500).offer() };
+        let own = Own { epoch: 1, offer, fast_path: None };
+        let said = |pace: Pace| pace.own(&own).offer;
+        assert_eq!(said(Pace { in_use: true, ..Pace::USUAL }), offer);
+        assert_eq!(said(IDLE), Offer { interval_us: 2_000_000, ..offer });
+    }
+}

@@ -587,4 +587,8 @@ fn a_peer_is_informed_once_that_its_frames_come_over_the_fast_path() {
     assert_eq!(says(&mut node, true), (vec![], true));
     assert_eq!(says(&mut node, false), (vec![false], false));
     assert!(!node.session.hears(9));
+    let theirs = sent(&node.pass(millis(200)), PEER.0)[0];
+    let said = Control { number: 9, ..answer(ControlKind::Alive, &theirs) };
+    node.hears(PEER, &Control { fast_path: theirs.fast_path, ..said });
+    assert_eq!((node.session.fast_path(PEER.0), theirs.fast_path.is_some()), (theirs.fast_path, true));
 }
