@@ -491,3 +491,42 @@ fn only_what_asks_this_very_member_and_is_no_lanes_stays_here() {
     assert_eq!(goes_on(CHALLENGE_NUMBER + 1, here), (true, 0), "a lane's");
     assert_eq!(goes_on(CHALLENGE_NUMBER, elsewhere), (true, 0));
 }
+
+#[test]
+fn what_was_refused_by_other_settings_is_forgotten() {
+    let (mut one, mut other) =
+        (Node::new(1, 11, Settings::default()), Node::new(2, 22, settings(Mode::Require, &[1])));
+    other.hears(at(0), &one.bare());
+    other.auth.set(settings(Mode::Require, &[1]));
+    assert_eq!(other.auth.unkeyed(at(0)).count(), 1, "the same settings");
+    other.auth.set(settings(Mode::Permit, &[1]));
+    assert_eq!((other.auth.unkeyed(at(0)).count(), other.auth.mode()), (0, Mode::Permit));
+    one.sends();
+}
+
+//= docs/arp-plus.md#15.6 type=test
+#[test]
+fn nobody_is_asked_because_of_own_frames_or_what_is_for_another_member() {
+    let mut other = Node::new(2, 22, settings(Mode::Require, &[1]));
+    let mut asks = |src: MacAddr, dst: MacAddr, number| {
+        let mut one = Node::new(1, number, settings(Mode::Require, &[1]));
+        let probe = Probe { host: HostId([1; 16]), nonce: 5, number: 7, ..Probe::default() };
+        let frame = emit_probe(dst, src, &probe).expect("a probe");
+        let frame = one.auth.sign(at(0), frame).expect("signed");
+        other.hears(at(0), &frame);
+        other.sends().len()
+    };
+    let mac = |number| MacAddr([2, 0, 0, 0, 0, number]);
+    assert_eq!(asks(mac(1), mac(2), 1), 1);
+    assert_eq!(asks(mac(3), mac(9), 2), 0, "a switch sends it everywhere");
+    assert_eq!(asks(mac(2), mac(2), 3), 0, "this host's, before it started again");
+}
+
+#[test]
+fn what_was_heard_before_the_latest_frame_is_not_taken_again() {
+    let (mut one, mut other) = acquainted(Mode::Require);
+    let frames: Vec<Vec<u8>> = (1..=3).map(|ms| one.says(at(ms))).collect();
+    let mut takes = |number: usize| other.hears(at(4), &frames[number]);
+    assert_eq!([0, 2, 1].map(&mut takes), [true; 3], "overtaken on the way");
+    assert_eq!([0, 1, 2].map(&mut takes), [false; 3]);
+}

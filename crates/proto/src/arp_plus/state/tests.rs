@@ -5,6 +5,7 @@ use linkbraid_wire::Kind::{Broadcast, Change, Clear, Reply};
 //= docs/arp-plus.md#4.1 type=test
 #[test]
 fn every_state_and_signal_has_its_row() {
+    assert_eq!(State::ALL.map(|state| state.to_string()), ["S0", "S1", "S2", "S3"]);
     let rows = [
         (S0, I::Start, S1, E::Join),
         (S0, I::Stop, S0, E::Nothing),

@@ -1,6 +1,7 @@
 //! Classes: told, changed, hostile, and what they mean for broadcasts.
 
 use super::*;
+use crate::limits;
 use linkbraid_wire::{Class, FEATURE_MIRROR};
 
 fn class(number: u8, name: &str) -> Class {
@@ -159,4 +160,36 @@ fn broadcasts_of_a_peer_are_taken_in_where_its_rest_is_heard() {
         (0..3).map(|at| OwnMember { sound: at == 0, ..of_class(1, at, u8::from(at == 0)) }).collect(),
     ));
     assert_eq!(slot(&host), Some(0), "the only one that is sound");
+}
+
+/// Whether the mapping is announced as another one.
+fn announces(host: &mut Host, input: Input<'_>) -> bool {
+    let sequence = host.arp.own.sequence;
+    let said = !kinds(&host.handle(input)).is_empty();
+    assert_eq!(said, host.arp.own.sequence != sequence);
+    said
+}
+
+#[test]
+fn what_is_the_same_as_before_is_not_announced() {
+    let mut host = Host::running(1, 1);
+    for (appended, is_other) in [(40, true), (40, false), (0, true)] {
+        assert_eq!(announces(&mut host, Input::Appended(appended)), is_other);
+        host.pass(millis(500));
+    }
+    for (features, is_other) in [(1, true), (1, false), (0, true)] {
+        assert_eq!(announces(&mut host, Input::Features(features)), is_other);
+        host.pass(millis(500));
+    }
+}
+
+#[test]
+fn members_beyond_the_limit_are_left_out_and_counted() {
+    let mut host = Host::running(1, 0);
+    let members = |count: usize| (0..count as u8).map(|slot| member(1, slot)).collect();
+    host.handle(Input::Members(members(limits::MEMBERS_MAX)));
+    assert_eq!(host.count(Counter::LimitMembers), 0);
+    host.handle(Input::Members(members(limits::MEMBERS_MAX + 3)));
+    assert_eq!(host.count(Counter::LimitMembers), 3);
+    assert_eq!(host.arp.own.message(Kind::Change).hardware.len(), limits::MEMBERS_MAX);
 }

@@ -203,3 +203,36 @@ fn malformed_frames_and_strange_members_are_counted_by_reason() {
     assert_eq!(host.count(Counter::RxUnknownMember), 1);
     assert_eq!(host.arp.peers().len(), 0);
 }
+
+#[test]
+fn published_only_hosts_are_peers_only_as_long_as_the_user_wants_them() {
+    let mut host = Host::running(1, 1);
+    let (frame, extended) = (published(Kind::Change, 9, &[mac(9, 0)]), Host::running(2, 1));
+    host.hear(0, &extended.says(Kind::Change));
+    host.hear(0, &frame);
+    assert_eq!(host.arp.peers().len(), 1);
+    host.handle(Input::PublishedOnly(true));
+    host.hear(0, &frame);
+    assert_eq!(host.arp.peers().len(), 2);
+    assert_eq!(reasons(&host.handle(Input::PublishedOnly(true))), [], "as before");
+    assert_eq!(reasons(&host.handle(Input::PublishedOnly(false))), [Reason::PublishedOnly]);
+    let left: Vec<PeerKey> = host.arp.peers().map(|peer| peer.key).collect();
+    assert_eq!(left, [PeerKey::Host(HostId([2; 16]))]);
+}
+
+#[test]
+fn a_host_is_named_by_its_address_where_that_tells_it_from_the_other_one() {
+    let conflict = |owner, address| {
+        let host = HostId([2; 16]);
+        Conflict::PeerHostId { host, owner: Some(owner), address: Some(address), by: mac(9, 0) }.to_string()
+    };
+    assert_eq!(conflict(ip(2), ip(3)), "198.18.0.2 and 198.18.0.3 have the same host id");
+    assert!(conflict(ip(2), ip(2)).starts_with(&format!("{} uses the id of host", mac(9, 0))));
+}
+
+#[test]
+fn what_a_published_only_host_says_again_is_no_change() {
+    let mut host = Host::with_published_only(1, 1);
+    (0..3).for_each(|_| _ = host.hear(0, &published(Kind::Change, 9, &[mac(9, 0)])));
+    assert_eq!((host.count(Counter::PeerJoined), host.count(Counter::PeerChanged)), (1, 0));
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use linkbraid_wire::{FEATURE_GUESTS, FEATURE_MIRROR, Guest};
+use std::collections::BTreeSet;
 
 /// A guest's MAC.
 fn guest_mac(number: u8) -> MacAddr {
@@ -305,6 +306,7 @@ fn an_address_that_another_guest_takes_over_goes_with_it() {
     assert_eq!(at(&hosts[2]), Some((guest_mac(1), key(1))));
     let now = hosts[1].now;
     hosts[1].handle(Input::Guests(&seen(&[(2, guest_ip(9), now, now)])));
+    assert_eq!(at(&hosts[1]), None, "it is here");
     pass_all(&mut hosts, millis(10));
     assert_eq!(at(&hosts[2]), Some((guest_mac(2), key(2))));
     assert_eq!(hosts[0].arp.announced_guests()[0].addresses.len(), 2, "it may have named it here since");
@@ -421,4 +423,80 @@ fn whose_mac_becomes_a_peers_members_is_no_guest_here_or_elsewhere() {
     two.hear(0, &says);
     assert_eq!(one.announces(), [guest_mac(2)]);
     assert_eq!((two.locates(1), two.locates(2)), (None, Some(key(1))));
+}
+
+#[test]
+fn guests_that_are_known_and_not_announced_are_shown() {
+    let mut one = host(1, 1);
+    one.see(&[1, 2]);
+    let macs = |one: &Host| one.arp.guests_here().iter().map(|guest| guest.mac).collect::<Vec<_>>();
+    assert_eq!((macs(&one), one.arp.are_guests_contested()), (vec![guest_mac(1), guest_mac(2)], false));
+    one.handle(Input::Guests(&SeenGuests::default()));
+    assert_eq!(macs(&one), []);
+}
+
+/// The peers whose entries are said to be others.
+fn changed(actions: &[Action]) -> BTreeSet<PeerKey> {
+    let keys = actions.iter().filter_map(|action| match action {
+        Action::Peers(Changed::Peers(keys)) => Some(keys.clone()),
+        _ => None,
+    });
+    keys.flatten().collect()
+}
+
+//= docs/arp-plus.md#14.4 type=test
+#[test]
+fn a_gateways_mac_is_no_guests_from_the_moment_that_it_is_known() {
+    let (mut one, mut two) = (host(1, 1), host(2, 1));
+    one.see(&[1]);
+    two.hear(0, &one.says(Kind::Change));
+    assert_eq!(two.locates(1), Some(key(1)));
+    let actions = two.handle(Input::Gateways([guest_mac(1)].into()));
+    assert_eq!((two.locates(1), changed(&actions)), (None, [key(1)].into()), "whose rows are others");
+    assert!(two.arp.are_guests_contested());
+    assert_eq!(conflicts(&two.handle(Input::Gateways([guest_mac(1)].into()))), [], "nothing new");
+    assert_eq!(two.count(Counter::ConflictGuestMac), 1, "nor is it looked at again");
+    // When the guest moves, so do the rows of both hosts.
+    two.handle(Input::Gateways([].into()));
+    two.pass(millis(600));
+    assert_eq!(two.locates(1), Some(key(1)));
+    let mut three = host(3, 1);
+    three.hear(0, &one.says(Kind::Change));
+    three.see(&[1]);
+    assert_eq!(changed(&two.hear(0, &three.says(Kind::Change))), [key(1), key(3)].into());
+}
+
+//= docs/arp-plus.md#14.1 type=test
+#[test]
+fn who_has_not_sent_since_guests_are_looked_at_is_here_only_if_it_was_announced_before() {
+    let first_look = |former: &[u8]| {
+        let mut one = host(1, 1);
+        let former = former.iter().map(|number| ((0, guest_ip(*number)), guest_mac(*number)));
+        one.handle(Input::FormerGuests(former.collect()));
+        one.pass(millis(1000));
+        let (now, before) = (one.now, one.now.minus(millis(5)));
+        let spoke = [(1, guest_ip(1), before, before), (2, guest_ip(2), now, now)];
+        one.handle(Input::Guests(&seen(&spoke)));
+        one.announces()
+    };
+    assert_eq!(first_look(&[]), [guest_mac(2)]);
+    assert_eq!(first_look(&[1]), [guest_mac(1), guest_mac(2)]);
+}
+
+//= docs/arp-plus.md#14.5 type=test
+#[test]
+fn an_address_that_a_peers_guest_has_taken_over_is_not_taken_from_it_by_what_was_said_before() {
+    let mut hosts = [host(1, 1), host(2, 1)];
+    hosts[0].see(&[]);
+    pass_all(&mut hosts, millis(10));
+    let now = hosts[1].now;
+    hosts[1].handle(Input::Guests(&seen(&[(2, guest_ip(9), now, now)])));
+    pass_all(&mut hosts, millis(10));
+    let of = |host: &Host| host.arp.located_guests().addresses.get(&(0, guest_ip(9))).copied();
+    assert_eq!(of(&hosts[0]), Some((guest_mac(2), key(2))));
+    let (now, named) = (hosts[0].now, hosts[0].now.minus(millis(15)));
+    hosts[0].handle(Input::Guests(&seen(&[(1, guest_ip(9), named, now)])));
+    assert_eq!((hosts[0].announces(), of(&hosts[0])), (vec![], Some((guest_mac(2), key(2)))));
+    hosts[0].handle(Input::Guests(&seen(&[(1, guest_ip(9), now, now)])));
+    assert_eq!((hosts[0].announces(), of(&hosts[0])), (vec![guest_mac(1)], None), "it has named it since");
 }

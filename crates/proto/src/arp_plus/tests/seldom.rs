@@ -76,6 +76,11 @@ fn the_pace_follows_the_crowd_and_is_a_second_where_anything_speaks_against_it()
     host.handle(Input::Appended(48));
     among(&mut host, &frames, millis(8000));
     assert_eq!(every(&host), 1);
+    // Nor does who has not said that it may be so.
+    let mut host = listener();
+    host.handle(Input::Features(0));
+    among(&mut host, &frames, millis(8000));
+    assert_eq!(every(&host), 1);
     // Nobody is believed to be there who answers nothing.
     let mut host = listener();
     host.proves = false;

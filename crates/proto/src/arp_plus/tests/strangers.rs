@@ -302,3 +302,15 @@ fn changes_of_one_host_are_limited() {
     let taken: usize = (0..100).map(|number| change(&mut host, number)).sum();
     assert_eq!(taken, 4);
 }
+
+//= docs/arp-plus.md#7.8 type=test
+#[test]
+fn what_plain_hosts_have_is_known_after_a_stop() {
+    let mut host = Host::running(1, 1);
+    let by = mac(66, 1);
+    host.handle(Input::Taken(BTreeSet::new()));
+    host.handle(Input::Stop);
+    host.handle(Input::Start);
+    host.hear(0, &listing(by, &[GATEWAY, by]));
+    assert_eq!(leads(&host, GATEWAY), Some(key(66)), "nobody has it");
+}
