@@ -157,3 +157,23 @@ fn is_later(message: &Message, than: &Message) -> bool {
     };
     epoch > earlier_epoch || epoch == earlier_epoch && before(earlier, sequence)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_later_by_its_epoch_and_within_one_by_its_number() {
+        let said = |(epoch, sequence)| Message {
+            kind: Kind::Change,
+            address: None,
+            hardware: Vec::new(),
+            extension: Some(Extension { epoch, sequence, ..Extension::default() }),
+        };
+        let later = |message, than| is_later(&said(message), &said(than));
+        assert!(later((2, 1), (1, 5)) && later((1, 6), (1, 5)) && later((1, 0), (1, u32::MAX)));
+        assert!(!later((1, 5), (2, 1)) && !later((1, 5), (1, 5)) && !later((1, 4), (1, 5)));
+        let published = Message { extension: None, ..said((1, 1)) };
+        assert!(!is_later(&published, &said((1, 1))) && !is_later(&said((1, 1)), &published));
+    }
+}

@@ -30,3 +30,25 @@ impl Newcomers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/arp-plus.md#7.12 type=test
+    #[test]
+    fn who_enters_in_place_of_the_first_ones_leaves_room_for_those_that_were_heard_before() {
+        let (mut newcomers, now) = (Newcomers::default(), Time::from_millis(1));
+        let mut enter = |heard_again| {
+            let mut entered = 0;
+            while newcomers.may_enter(now, heard_again) {
+                newcomers.enter(now);
+                entered += 1;
+                assert!(entered < 1_000_000, "it comes to an end");
+            }
+            entered
+        };
+        assert_eq!([false, true].map(&mut enter), [FIRST.at_once, AGAIN.at_once]);
+        assert_eq!([false, true].map(&mut enter), [0, 0]);
+    }
+}

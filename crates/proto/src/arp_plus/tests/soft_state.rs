@@ -384,3 +384,20 @@ fn doubtful_members_take_in_no_broadcasts_while_there_are_better_ones() {
     host.handle(Input::Members((0..4).map(down).collect()));
     assert_eq!(host.arp.broadcast_slot(&key), Some(3), "2 is live but not sound, and 3 is both");
 }
+
+#[test]
+fn a_peer_is_said_to_be_another_when_a_pair_runs_out_and_not_before() {
+    let (mut host, frame) = (Host::running(1, 2), Host::running(2, 1).says(Kind::Change));
+    let mut rounds = |slots: &[u8], rounds: u32| {
+        let mut told = 0;
+        for _ in 0..rounds {
+            slots.iter().for_each(|slot| _ = host.hear(*slot, &frame));
+            let actions = host.pass(millis(1000));
+            told += actions.iter().filter(|action| matches!(action, Action::Peers(_))).count();
+        }
+        told
+    };
+    rounds(&[0, 1], 1);
+    assert_eq!(rounds(&[0, 1], 6), 0);
+    assert_eq!(rounds(&[0], 6), 1);
+}

@@ -314,3 +314,14 @@ fn what_plain_hosts_have_is_known_after_a_stop() {
     host.hear(0, &listing(by, &[GATEWAY, by]));
     assert_eq!(leads(&host, GATEWAY), Some(key(66)), "nobody has it");
 }
+
+//= docs/arp-plus.md#6.10 type=test
+#[test]
+fn news_of_a_published_only_host_come_from_its_own_macs() {
+    let mut host = Host::with_published_only(1, 1);
+    host.hear(0, &published(Kind::Change, 9, &[mac(9, 0)]));
+    host.hear(0, &published(Kind::Change, 9, &[mac(8, 0)]));
+    assert_eq!(host.count(Counter::Stranger), 1);
+    assert_eq!(leads(&host, mac(9, 0)), Some(PeerKey::Address(ip(9))));
+    assert_eq!(leads(&host, mac(8, 0)), None);
+}
