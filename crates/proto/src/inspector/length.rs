@@ -48,7 +48,7 @@ impl Lane {
 }
 
 /// The time between two PROBEs of one lane: at least so long, and so that all lanes keep to a rate.
-fn spaced(least: Duration, lanes: usize, rate: u32) -> Duration {
+pub(super) fn spaced(least: Duration, lanes: usize, rate: u32) -> Duration {
     //= docs/arp-plus.md#11.19
     let all = Duration::from_secs(1) * u32::try_from(lanes).unwrap_or(u32::MAX) / rate;
     least.max(all)

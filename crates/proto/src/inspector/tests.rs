@@ -14,6 +14,7 @@ mod late;
 mod length;
 mod plain;
 mod woke;
+mod words;
 
 const OWN: HostId = HostId([1; 16]);
 const PEER: HostId = HostId([2; 16]);

@@ -268,3 +268,50 @@ fn a_frame_is_new_if_it_is_later_than_the_latest_proof_of_its_epoch() {
     lane.peer_seen = Some((5, 100));
     assert!(lane.is_new(6, 1) && lane.is_new(4, 1), "each epoch counts for itself");
 }
+
+//= docs/arp-plus.md#11.12 type=test
+#[test]
+fn a_lane_is_tested_until_it_was_judged_and_again_when_it_is_doubted() {
+    let mut lane = lane();
+    let mut tested = |tries, fresh, doubted| {
+        (lane.tries, lane.fresh, lane.doubted) = (tries, fresh, doubted);
+        [Cut, Down, Init, Up, Suspect].map(|state| {
+            lane.state = state;
+            lane.is_tested()
+        })
+    };
+    assert_eq!(tested(0, false, false), [false, false, true, false, false]);
+    assert_eq!(tested(1, false, false), [false, true, true, false, false]);
+    assert_eq!(tested(0, true, false), [false, true, true, false, false]);
+    assert_eq!(tested(0, false, true), [false, false, true, true, false]);
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn in_a_crowd_only_proven_lanes_are_asked_more_seldom() {
+    let mut lane = lane();
+    let base = Duration::from_secs(1);
+    let mut slower = |state| {
+        lane.state = state;
+        [Pace::Other(base), Pace::Test(base), Pace::Silent].map(|pace| lane.pace_in_crowd(pace))
+    };
+    assert_eq!(slower(Up), [Pace::Other(base * limits::IDLE_SLOWER), Pace::Test(base), Pace::Silent]);
+    for state in [Cut, Down, Init, Suspect] {
+        assert_eq!(slower(state), [Pace::Other(base), Pace::Test(base), Pace::Silent]);
+    }
+}
+
+//= docs/arp-plus.md#12.6 type=test
+#[test]
+fn a_plain_hosts_lane_is_lost_one_interval_earlier_while_another_one_answers() {
+    let timing = Timing::default();
+    let mut lane = lane();
+    for (plain, less) in [(false, 0), (true, 1)] {
+        (lane.plain, lane.interval) = (plain, timing.interval);
+        assert_eq!(lane.soonest(&timing), timing.interval * u32::from(timing.multiplier - less));
+    }
+    // What is cut is not asked, whoever's lane it is.
+    (lane.state, lane.fresh, lane.plain) = (Cut, false, true);
+    let spacing = Some(Duration::from_millis(400));
+    assert_eq!(lane.pace_towards(Time::ZERO, false, spacing, &timing), Pace::Silent);
+}

@@ -335,3 +335,16 @@ fn a_peer_that_never_answered_lacks_no_lane_by_which_it_was_not_heard() {
     wait(&mut inspector, Duration::from_secs(20));
     assert_eq!(inspector.snapshot(Time::ZERO).lanes.len(), before);
 }
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn a_peer_that_is_not_probed_is_tested_when_it_has_other_macs_and_not_for_other_news() {
+    let mut crowd = Crowd::idle();
+    crowd.handle(Input::Peer(key(6), Some(PeerReport { long_probes: false, ..Crowd::report(6, 5) })));
+    assert_eq!(crowd.probed(), nearest());
+    let mut other = Crowd::report(6, 5);
+    other.members[0].mac = mac(6, 99);
+    crowd.handle(Input::Peer(key(6), Some(other)));
+    assert_eq!(crowd.probed(), [vec![(key(6), LANES)], nearest()].concat());
+    assert_eq!(crowd.inspector.probed().len(), 3, "as ARP+ is informed");
+}

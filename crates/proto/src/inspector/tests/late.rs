@@ -287,3 +287,29 @@ fn only_an_answer_that_was_on_its_way_for_long_says_that_a_lane_is_slow() {
     bench.hear(0, 0, &stale);
     assert_eq!(bench.lane(0, 0).proofs, proofs);
 }
+
+//= docs/arp-plus.md#11.8 type=test
+#[test]
+fn a_lane_that_data_begins_to_take_is_asked_within_a_quarter_of_an_interval() {
+    let mut bench = busy();
+    let used = |slot, usage| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, usage };
+    for _ in 0..8 {
+        bench.handle(Input::Plan(Vec::new()));
+        bench.pass(millis(3000));
+        bench.sent.clear();
+        bench.handle(Input::Plan(vec![used(0, Usage::Busy), used(1, Usage::Busy)]));
+        bench.pass(Duration::from_micros(12_500));
+        for slot in 0..2 {
+            assert!(bench.sent.iter().any(|(from, frame)| (*from, frame.dst) == (slot, mac(2, slot))));
+        }
+    }
+}
+
+#[test]
+fn what_is_heard_decides_again_once_the_member_of_the_last_proven_lane_is_gone() {
+    let mut bench = busy();
+    bench.answers.retain(|pair| *pair != (0, 0));
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.verdict(0, 0) == Verdict::Failed);
+    bench.handle(Input::Members(vec![report(0)]));
+    assert_eq!(bench.verdict(0, 0), Verdict::Unknown);
+}

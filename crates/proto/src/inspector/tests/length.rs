@@ -80,7 +80,7 @@ fn each_proven_lane_is_asked_soon_and_then_now_and_then() {
 fn who_does_not_read_them_is_not_asked() {
     let mut bench = Bench::proven(2);
     bench.pass(millis(60_000));
-    assert_eq!(bench.long, [], "nor is anybody without an MTU");
+    assert_eq!((bench.long.len(), bench.count(Counter::TxLong)), (0, 0), "nor is anybody without an MTU");
     bench.handle(Input::Peers(vec![PeerReport { long_probes: false, ..peer(2) }]));
     bench.handle(Input::Mtu(MTU));
     bench.pass(millis(60_000));
@@ -253,4 +253,11 @@ fn many_lanes_are_asked_less_often() {
     let mean = long.iter().filter(|at| (40..100).contains(&(at.0 / 1_000_000_000))).count() / 60;
     assert!(mean <= LONG_PROBE_RATE as usize * 6 / 5, "{mean} a second while all answer");
     assert_eq!(inspector.short_lanes().count(), 2048);
+}
+
+//= docs/arp-plus.md#11.19 type=test
+#[test]
+fn lanes_are_asked_less_often_the_more_there_are_of_them() {
+    let spaced = |lanes| super::super::length::spaced(millis(5000), lanes, 10);
+    assert_eq!([0, 10, 50, 51, 500].map(|lanes| spaced(lanes).as_millis()), [5000, 5000, 5000, 5100, 50_000]);
 }

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 #[path = "../../../tests/network/answer.rs"]
 mod answers;
+mod silent;
 
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 7, 0]);
 const IP: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 7);
@@ -264,4 +265,18 @@ fn lanes_of_plain_hosts_share_what_a_port_may_send() {
     pass(&mut bench, millis(10_000), &[0, 1]);
     let asked = bench.asked.len() - seen;
     assert!((60..=72).contains(&asked), "{asked} in ten seconds");
+}
+
+//= docs/arp-plus.md#7.8 type=test
+#[test]
+fn whether_a_plain_host_is_there_is_known_once_each_lane_was_tested() {
+    let mut bench = bench();
+    let answers = |bench: &Bench| bench.inspector.plain_answers(HOST);
+    let down = MemberReport { carrier: false, ..report(1) };
+    bench.handle(Input::Members(vec![report(0), down]));
+    assert_eq!((answers(&bench), bench.inspector.plain_answers(mac(2, 0))), (None, None));
+    bench.until(|bench| pass(bench, millis(10), &[]), |bench| answers(bench).is_some());
+    assert_eq!(answers(&bench), Some(false));
+    assert!(bench.asked.iter().filter(|(_, slot, _)| *slot == 0).count() >= 3, "it was asked before");
+    bench.until(|bench| pass(bench, millis(10), &[0]), |bench| answers(bench) == Some(true));
 }

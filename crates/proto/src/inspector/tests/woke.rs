@@ -164,3 +164,25 @@ fn a_member_that_is_held_down_waits_no_longer_than_a_new_one_after_a_sleep() {
     assert!(until(&bench).is_some() && failures(&bench) == 1);
     assert_eq!(bench.inspector.held(0, bench.now), None);
 }
+
+//= docs/arp-plus.md#11.14 type=test
+#[test]
+fn after_a_sleep_lost_lanes_are_tested_where_the_peer_was_ever_proven_or_is_heard() {
+    let mut bench = busy();
+    // 0-0 was proven and is not heard, 0-1 is heard and was never proven, 1-0 is neither.
+    let mut heard = peer(2);
+    heard.members[0].heard.clear();
+    heard.members[1].heard = vec![0, 1];
+    bench.handle(Input::Peers(vec![heard]));
+    bench.answers.retain(|pair| *pair != (0, 0));
+    bench.pass(millis(200_000));
+    assert_eq!(bench.verdict(0, 0), Verdict::Failed);
+    bench.sent.clear();
+    bench.handle(Input::Woke);
+    bench.pass(millis(400));
+    let tries = |slot, index| {
+        bench.sent.iter().filter(|(from, frame)| (*from, frame.dst) == (slot, mac(2, index))).count()
+    };
+    assert!(tries(0, 0) >= 3 && tries(0, 1) >= 3, "{} {}", tries(0, 0), tries(0, 1));
+    assert_eq!(tries(1, 0), 0);
+}
