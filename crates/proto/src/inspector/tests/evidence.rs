@@ -221,6 +221,7 @@ fn frames_that_are_no_proof_change_nothing() {
         };
         bench.hear(slot, slot, &made_up);
     }
+    assert_eq!([0, 1].map(|slot| bench.lane(slot, slot).peer_view), [View::Up; 2]);
     assert_eq!(bench.count(Counter::RxEarlyEpoch), 2, "of an epoch that ARP+ does not know");
     // The true peer is believed and answered as before.
     let (old, seen) = (bench.count(Counter::RxOld), bench.sent.len());
@@ -317,4 +318,25 @@ fn a_lane_is_tried_at_once_where_the_peer_is_newly_heard_and_not_for_other_news(
     assert!(tries(&mut bench, heard_on_both(true)) <= 1, "nothing is new");
     assert!(tries(&mut bench, heard_on_both(false)) <= 1, "it was heard there before");
     assert!(tries(&mut bench, peer(2)) <= 1, "and is not any more");
+}
+
+//= docs/arp-plus.md#11.8 type=test
+#[test]
+fn a_lost_lane_is_not_asked_more_often_because_the_peer_still_speaks_over_it() {
+    let mut bench = Bench::proven(2);
+    bench.answers.retain(|pair| *pair != (0, 0));
+    bench.until(|bench| bench.pass(millis(10)), |bench| bench.verdict(0, 0) == Verdict::Failed);
+    bench.pass(millis(1000));
+    bench.sent.clear();
+    for _ in 0..100 {
+        bench.pass(millis(100));
+        let ask = Probe { kind: ProbeKind::Probe, ..bench.reply(0) };
+        bench.hear(0, 0, &ask);
+    }
+    let asks = |(slot, frame): &&(u8, ProbeFrame)| {
+        (*slot, frame.dst, frame.probe.kind) == (0, mac(2, 0), ProbeKind::Probe)
+    };
+    let asked = bench.sent.iter().filter(asks).count();
+    let retry = Timing::default().retry;
+    assert!(retry * asked as u32 <= Duration::from_secs(14), "{asked} in ten seconds");
 }

@@ -319,6 +319,19 @@ fn a_peer_with_some_of_its_lanes_gets_the_others_when_there_is_room() {
     assert_eq!(lanes_of(&inspector, 33), 32);
 }
 
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn peers_in_use_keep_their_lanes_when_room_is_made_for_others() {
+    let mut inspector = wide_host((1..=33).map(|host| wide(host, WIDE)));
+    for host in [1, 33] {
+        let lane = LaneId { peer: key(host), slot: 0, index: 0 };
+        inspector.handle(Time::ZERO, Input::PlanOf(key(host), vec![LaneUse { lane, usage: Usage::Light }]));
+    }
+    inspector.handle(Time::ZERO, Input::Peer(key(33), Some(PeerReport { epoch: Some(6), ..wide(33, WIDE) })));
+    let all = usize::from(WIDE) * usize::from(WIDE);
+    assert_eq!([1, 2, 3, 33].map(|host| lanes_of(&inspector, host)), [all, 0, all, all]);
+}
+
 /// Hosts that somebody invents do not take turns for lanes that they are not to have.
 #[test]
 fn a_peer_that_never_answered_lacks_no_lane_by_which_it_was_not_heard() {

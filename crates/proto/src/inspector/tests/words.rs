@@ -48,3 +48,21 @@ fn who_answers_has_all_lanes_from_his_first_answer_on() {
     bench.hear(0, 0, &reply);
     assert_eq!(lanes(&bench), 4);
 }
+
+#[test]
+fn it_is_told_how_long_a_member_took_to_come_up() {
+    let mut bench = Bench::proven(2);
+    bench.handle(Input::Members(vec![MemberReport { carrier: false, ..report(0) }, report(1)]));
+    bench.pass(millis(1000));
+    bench.events.clear();
+    bench.handle(Input::Members(vec![report(0), report(1)]));
+    bench.pass(millis(1000));
+    bench.handle(Input::Members(vec![MemberReport { carrier: false, ..report(0) }, report(1)]));
+    let told = bench.events.iter().filter_map(|event| match event {
+        Event::Member { new: Some(new @ (MemberState::Up | MemberState::Down)), took, .. } => {
+            Some((*new, *took > Duration::ZERO))
+        }
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [(MemberState::Up, true), (MemberState::Down, false)]);
+}

@@ -34,6 +34,19 @@ fn a_plain_host_that_answers_nowhere_may_be_slow_and_has_more_time() {
 
 //= docs/arp-plus.md#12.6 type=test
 #[test]
+fn what_a_plain_host_does_not_answer_is_repeated_after_half_an_interval() {
+    let mut bench = used(Usage::Busy);
+    let seen = bench.asked.len();
+    let times = |bench: &Bench| -> Vec<Time> {
+        bench.asked[seen..].iter().filter(|(_, slot, _)| *slot == 0).map(|(at, ..)| *at).collect()
+    };
+    bench.until(|bench| pass(bench, millis(1), &[1]), |bench| times(bench).len() == 2);
+    let [first, second] = times(&bench)[..] else { panic!("two") };
+    assert_eq!(second.since(first), Timing::default().interval / 2);
+}
+
+//= docs/arp-plus.md#12.6 type=test
+#[test]
 fn where_traffic_stalls_each_proven_lane_is_asked_at_once() {
     let mut bench = used(Usage::Idle);
     let asks = |bench: &mut Bench, input: Option<Input<'_>>| {
