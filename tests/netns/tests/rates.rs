@@ -1,8 +1,8 @@
 //! Links that tell the same and differ: what they really carry is measured, shown, and what traffic is spread by.
 
 use linkbraid_api::ShareFrom;
-use linkbraid_lab::iperf::{Cc, Traffic};
-use linkbraid_lab::{LinkSpec, Topology, wait_until};
+use linkbraid_lab::iperf::{self, Cc, Traffic};
+use linkbraid_lab::{Fault, LinkSpec, Topology, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON, traffic};
 
 /// What the links carry, Mbit/s.
@@ -102,4 +102,64 @@ fn corrects() -> bool {
     wait_until(SOON, "lanes by what the user says", || lanes().count(), |lanes| *lanes > 4)
         .unwrap_or_else(|e| panic!("{e}"));
     true
+}
+
+/// What virtual NICs tell, Mbit/s.
+const UNTOLD: u32 = 10_000;
+/// Of what the links carry, what a flow has in two of three tries, and in the third one.
+const UNTOLD_PART: f64 = 0.85;
+const UNTOLD_PART_MIN: f64 = 0.7;
+
+/// That flows from a to b have all that so many links of [`EACH`] carry. One of three may be worse: the machine stalls. More tries would
+/// hide what the first flows taught wrong.
+fn fills(net: &Net, links: u32) {
+    let all = f64::from(links * EACH) * 0.956;
+    let flow =
+        || iperf::run(net.host("a"), net.host("b"), &Traffic::tcp(Cc::Cubic, 5)).expect("the flow runs");
+    let mut parts = [(); 3].map(|()| flow().mbit() / all);
+    eprintln!("{links} links: {parts:.2?} of {all:.1} Mbit/s");
+    parts.sort_by(f64::total_cmp);
+    assert!(parts[1] > UNTOLD_PART && parts[0] > UNTOLD_PART_MIN, "{parts:?}");
+}
+
+/// Two hosts with so many links, all of which tell what virtual NICs do.
+fn untold(links: [usize; 2]) -> Net {
+    let host = |links| (0..links).map(|_| LinkSpec::switch(0, Some(EACH)));
+    let net = Net::bonded(Topology::empty("lab", 1).host(host(links[0])).host(host(links[1])));
+    for (name, links) in ["a", "b"].into_iter().zip(links) {
+        (0..links).for_each(|n| _ = net.ok(name, &format!("member set {BOND} eth{n} --weight {UNTOLD}")));
+    }
+    let known = || -> Vec<u32> { net.peers("a")[0].members.iter().filter_map(|m| m.weight_mbit).collect() };
+    wait_until(SOON, "weights of b", known, |known| *known == vec![UNTOLD; links[1]])
+        .unwrap_or_else(|e| panic!("{e}"));
+    net
+}
+
+/// The members of a that lanes to b use.
+fn members_in_use(net: &Net) -> Vec<String> {
+    let lanes = net.lanes("a").into_iter().filter(|lane| lane.peer != "plain hosts" && lane.share_ppm > 0);
+    lanes.map(|lane| lane.member).collect()
+}
+
+/// Where the member that was first taken for what it carries was the slowest by far, flows had
+/// half of what the links carry.
+#[test]
+fn hosts_with_unequal_numbers_of_links_that_tell_nothing_use_all_of_the_fewer_ones() {
+    fills(&untold([2, 4]), 2);
+}
+
+#[test]
+fn a_link_that_tells_nothing_and_was_away_is_used_again() {
+    let net = untold([4, 4]);
+    let link = net.host("a").link(1).expect("a has it");
+    link.fail(Fault::Silent).expect("it can be cut");
+    let in_use = || members_in_use(&net);
+    let is_away = |members: &Vec<String>| !members.iter().any(|name| name == "eth1");
+    wait_until(SOON, "lanes without the one that was cut", in_use, is_away).unwrap_or_else(|e| panic!("{e}"));
+    fills(&net, 3);
+    link.mend().expect("it can be mended");
+    let is_whole = |members: &Vec<String>| members.len() == 4 && !is_away(members);
+    wait_until(SOON, "a lane for each member", in_use, is_whole).unwrap_or_else(|e| panic!("{e}"));
+    fills(&net, 4);
+    assert!(is_whole(&in_use()), "they are equals: {:?}", in_use());
 }

@@ -1,7 +1,8 @@
-//! A link that becomes slower under a flow, and faster again.
+//! A link that becomes slower under a flow, and faster again; that fails silently, and comes back.
 
 use crate::experiments::prelude::*;
 use crate::flow::{TcpFlow, TcpRecord};
+use linkbraid_lab::Fault;
 
 const LINKS: usize = 4;
 /// What each link carries at first, and what one of them carries for a while, Mbit/s. None tells either.
@@ -17,8 +18,8 @@ const WINDOW: Duration = Duration::from_secs(3);
 /// Of what all links carry together then.
 const GOAL: f64 = 0.95;
 
-/// The changes, with what all links carry together after each, in Mbit/s.
-const CHANGES: [(&str, u32, u32); 2] = [("slower", SLOW, 3 * RATE + SLOW), ("faster", RATE, 4 * RATE)];
+/// The changes, with what the link carries after each, in Mbit/s; 0: nothing gets through, and its carrier stays.
+const CHANGES: [(&str, u32); 4] = [("slower", SLOW), ("faster", RATE), ("silent", 0), ("back", RATE)];
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     if !run.wants("changing/") {
@@ -32,15 +33,15 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
             run.step(&format!("changing/{word}"));
             let shares = flow(run, &bed, cc);
             let Some(shares) = run.noted(format!("changing/{word}"), shares)? else { break };
-            for ((how, mbit, _), share) in CHANGES.into_iter().zip(shares) {
+            for ((how, mbit), share) in CHANGES.into_iter().zip(shares) {
                 let typed =
                     format!("eth{CHANGING} of both hosts at {mbit} Mbit/s, {} s after", FOLLOW.as_secs());
                 run.note(&id(how), &typed, turn, &[("share", "of what the links carry", share)])?;
             }
         }
-        for (how, ..) in CHANGES {
+        for (how, _) in CHANGES {
             let share = run.report.median(&id(how), "share");
-            let what = format!("of what the links carry, 2 s after one of them has become {how}");
+            let what = format!("of what the links carry, 2 s after one of them is {how}");
             run.judge(&id(how), &what, Bound::AtLeast, GOAL, share);
         }
     }
@@ -53,27 +54,36 @@ fn flow(run: &Run<'_>, bed: &Bed, cc: Cc) -> Result<[f64; CHANGES.len()], Error>
     let made = changes(run, bed);
     let record = flow.stop();
     // Whatever became of the flow, the next one begins with links as they were.
-    set_rate(bed, RATE)?;
+    change(bed, RATE)?;
     let made = made?;
     if let Some(lost) = record.lost {
         return Err(Error::new("changing", "the flow ended", lost));
     }
     let before = bytes(&record, made[0], None) / f64::from(4 * RATE);
-    Ok([0, 1].map(|n| bytes(&record, made[n], Some(FOLLOW)) / f64::from(CHANGES[n].2) / before))
+    let of_links = |(at, (_, mbit)): (Instant, (&str, u32))| {
+        bytes(&record, at, Some(FOLLOW)) / f64::from(3 * RATE + mbit) / before
+    };
+    let mut shares = made.into_iter().zip(CHANGES).map(of_links);
+    Ok(CHANGES.map(|_| shares.next().unwrap_or(0.0)))
 }
 
 fn changes(run: &Run<'_>, bed: &Bed) -> Result<[Instant; CHANGES.len()], Error> {
     run.pause(WARM + WINDOW)?;
     let mut made = [Instant::now(); CHANGES.len()];
-    for (at, (_, mbit, _)) in made.iter_mut().zip(CHANGES) {
-        set_rate(bed, mbit)?;
+    for (at, (_, mbit)) in made.iter_mut().zip(CHANGES) {
+        change(bed, mbit)?;
         *at = Instant::now();
         run.pause(FOLLOW + WINDOW)?;
     }
     Ok(made)
 }
 
-fn set_rate(bed: &Bed, mbit: u32) -> Result<(), Error> {
+fn change(bed: &Bed, mbit: u32) -> Result<(), Error> {
+    let link = bed.host("a")?.link(CHANGING)?;
+    if mbit == 0 {
+        return link.fail(Fault::Silent).map(|_| ());
+    }
+    link.mend()?;
     ["a", "b"].into_iter().try_for_each(|host| bed.host(host)?.link(CHANGING)?.set_rate(mbit))
 }
 
