@@ -34,8 +34,11 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
             let shares = flow(run, &bed, cc);
             let Some(shares) = run.noted(format!("changing/{word}"), shares)? else { break };
             for ((how, mbit), share) in CHANGES.into_iter().zip(shares) {
-                let typed =
-                    format!("eth{CHANGING} of both hosts at {mbit} Mbit/s, {} s after", FOLLOW.as_secs());
+                let made = match mbit {
+                    0 => format!("eth{CHANGING} of a cut at the switch"),
+                    _ => format!("eth{CHANGING} of both hosts at {mbit} Mbit/s"),
+                };
+                let typed = format!("{made}, {} s after", FOLLOW.as_secs());
                 run.note(&id(how), &typed, turn, &[("share", "of what the links carry", share)])?;
             }
         }
@@ -60,11 +63,9 @@ fn flow(run: &Run<'_>, bed: &Bed, cc: Cc) -> Result<[f64; CHANGES.len()], Error>
         return Err(Error::new("changing", "the flow ended", lost));
     }
     let before = bytes(&record, made[0], None) / f64::from(4 * RATE);
-    let of_links = |(at, (_, mbit)): (Instant, (&str, u32))| {
-        bytes(&record, at, Some(FOLLOW)) / f64::from(3 * RATE + mbit) / before
-    };
-    let mut shares = made.into_iter().zip(CHANGES).map(of_links);
-    Ok(CHANGES.map(|_| shares.next().unwrap_or(0.0)))
+    Ok(std::array::from_fn(|n| {
+        bytes(&record, made[n], Some(FOLLOW)) / f64::from(3 * RATE + CHANGES[n].1) / before
+    }))
 }
 
 fn changes(run: &Run<'_>, bed: &Bed) -> Result<[Instant; CHANGES.len()], Error> {
