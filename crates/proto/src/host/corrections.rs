@@ -107,8 +107,12 @@ impl Learned {
         }
         let rounds = self.shown.remove(&peer).unwrap_or(0) + 1;
         let suspects = self.suspects(peer, ends, told, &fixed);
-        let is_own = |suspect: &&Suspect| matches!(suspect.end, End::Own(_));
-        let (own, theirs): (Vec<&Suspect>, Vec<&Suspect>) = suspects.iter().partition(is_own);
+        if suspects.is_empty() {
+            return false;
+        }
+        let in_force = lanes(&self.corrections);
+        let (own, theirs): (Vec<&Suspect>, Vec<&Suspect>) =
+            suspects.iter().partition(|suspect| suspect.end.is_own());
         let tries = [suspects.iter().collect(), own, theirs];
         let better = tries.into_iter().filter(|tried| !tried.is_empty()).find_map(|suspects| {
             let mut tried = self.corrections.clone();
@@ -117,11 +121,15 @@ impl Learned {
                 let weight = |told| if fixed(end) { told } else { tried.weight(&peer, end, told) };
                 told.get(&end).map_or(0, |told| kbit(weight(*told)))
             };
-            let most = |corrections: &Corrections| {
-                plan::most(&lanes(corrections), |slot| carries(End::Own(slot)), |mac| carries(End::Peer(mac)))
+            let most = |lanes: &[Lane]| {
+                plan::most(lanes, |slot| carries(End::Own(slot)), |mac| carries(End::Peer(mac)))
             };
-            let (before, after) = (most(&self.corrections), most(&tried));
-            (after.saturating_mul(100) >= before.saturating_mul(GAIN_PERCENT)).then_some(tried)
+            let wanted = most(&in_force).saturating_mul(GAIN_PERCENT);
+            // No lanes carry more than the members at one end: mostly that ends it, without another plan.
+            let sum =
+                |own| told.keys().filter(|end| end.is_own() == own).map(|end| carries(*end)).sum::<u64>();
+            let enough = |kbit: u64| kbit.saturating_mul(100) >= wanted;
+            (enough(sum(true).min(sum(false))) && enough(most(&lanes(&tried)))).then_some(tried)
         });
         let Some(better) = better else { return false };
         if rounds < SUSPECT_ROUNDS {

@@ -98,6 +98,13 @@ pub(super) enum End {
     Peer(MacAddr),
 }
 
+impl End {
+    /// Whether it is one of our own.
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+}
+
 /// What all lanes of a plan that end at a member carried in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EndCount {
