@@ -1,7 +1,7 @@
 //! Datagrams: what is counted in which stage, and what is not.
 
 use crate::rig::ip;
-use crate::wire::{Wire, count, hooks, of, tc, wait_for};
+use crate::wire::{Wire, count, hooks, in_one_turn, of, tc, wait_for};
 use linkbraid_api::Rule;
 use linkbraid_dataplane::{LatencyMeter, RuleRow, Stage};
 use std::{
@@ -67,39 +67,41 @@ fn fragments_count_each() {
 fn what_waits_in_the_members_queue_is_told_by_the_driver_stage() {
     let _turn = alone();
     for &hook in hooks() {
-        let wire = Wire::new(1);
-        // 1 Mbit/s: a frame of 1042 bytes takes 8.3 ms, and the bucket holds two.
-        tc("qdisc add dev member0 root tbf rate 1mbit burst 2100 limit 100000");
-        // In a class of their own, apart from the kernel's own frames (MLD, IGMP), which come when they like.
-        wire.rig.path.set_rules(&[rule(3, 2003)]).unwrap();
-        let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
-        let of = |stage| {
-            let all = meter.read().unwrap();
-            all.into_iter().find(|row| (row.class, row.stage) == (3, stage))
-        };
-        send("198.18.9.1:0", "198.18.9.2:2003", 21, 1000);
-        wait_for("the queue to be empty", || of(Stage::Driver).is_some_and(|row| row.count == 21));
-        let driver = of(Stage::Driver).unwrap();
-        assert!(driver.max > Duration::from_millis(50), "{hook:?}: {driver:?}");
-        assert!(driver.min < Duration::from_millis(8), "{hook:?}: {driver:?}");
-        // They wait 8.3 ms longer each.
-        let near = |reported: Duration, share: f64| {
-            let is = driver.max.as_secs_f64() * share;
-            (reported.as_secs_f64() - is).abs() < is / 4.0
-        };
-        assert!(near(driver.p50, 0.5) && near(driver.mean, 0.5) && near(driver.p90, 0.9), "{driver:?}");
-        // The standard deviation of what is spread evenly.
-        assert!(near(driver.stddev, 0.29), "{driver:?}");
-        let application = of(Stage::Application).unwrap();
-        assert_eq!(application.count, 21);
-        assert!(application.max < driver.max, "{hook:?}: {application:?}");
-        // Of each frame, so its deviation is not that of either part; every time is rounded to a tick.
-        let total = of(Stage::Total).unwrap();
-        assert_eq!(total.count, 21);
-        let most = application.max + driver.max + TICK;
-        assert!(driver.max <= total.max && total.max <= most, "{hook:?}: {total:?} {driver:?}");
-        let apart = total.mean.abs_diff(application.mean + driver.mean);
-        assert!(apart <= 3 * TICK, "{hook:?}: {total:?} {driver:?}");
+        in_one_turn(|| {
+            let wire = Wire::new(1);
+            // 1 Mbit/s: a frame of 1042 bytes takes 8.3 ms, and the bucket holds two.
+            tc("qdisc add dev member0 root tbf rate 1mbit burst 2100 limit 100000");
+            // In a class of their own, apart from the kernel's own frames (MLD, IGMP), which come when they like.
+            wire.rig.path.set_rules(&[rule(3, 2003)]).unwrap();
+            let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
+            let of = |stage| {
+                let all = meter.read().unwrap();
+                all.into_iter().find(|row| (row.class, row.stage) == (3, stage))
+            };
+            send("198.18.9.1:0", "198.18.9.2:2003", 21, 1000);
+            wait_for("the queue to be empty", || of(Stage::Driver).is_some_and(|row| row.count == 21));
+            let driver = of(Stage::Driver).unwrap();
+            assert!(driver.max > Duration::from_millis(50), "{hook:?}: {driver:?}");
+            assert!(driver.min < Duration::from_millis(8), "{hook:?}: {driver:?}");
+            // They wait 8.3 ms longer each.
+            let near = |reported: Duration, share: f64| {
+                let is = driver.max.as_secs_f64() * share;
+                (reported.as_secs_f64() - is).abs() < is / 4.0
+            };
+            assert!(near(driver.p50, 0.5) && near(driver.mean, 0.5) && near(driver.p90, 0.9), "{driver:?}");
+            // The standard deviation of what is spread evenly.
+            assert!(near(driver.stddev, 0.29), "{driver:?}");
+            let application = of(Stage::Application).unwrap();
+            assert_eq!(application.count, 21);
+            assert!(application.max < driver.max, "{hook:?}: {application:?}");
+            // Of each frame, so its deviation is not that of either part; every time is rounded to a tick.
+            let total = of(Stage::Total).unwrap();
+            assert_eq!(total.count, 21);
+            let most = application.max + driver.max + TICK;
+            assert!(driver.max <= total.max && total.max <= most, "{hook:?}: {total:?} {driver:?}");
+            let apart = total.mean.abs_diff(application.mean + driver.mean);
+            assert!(apart <= 3 * TICK, "{hook:?}: {total:?} {driver:?}");
+        });
     }
 }
 

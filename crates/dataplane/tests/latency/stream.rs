@@ -1,7 +1,7 @@
 //! TCP: data counts from the send call of its first byte, however long it waited.
 
 use crate::rig::ip;
-use crate::wire::{SOON, Wire, count, hooks, of, tc, wait_for};
+use crate::wire::{SOON, Wire, count, hooks, in_one_turn, of, tc, wait_for};
 use linkbraid_dataplane::{LatencyMeter, Policy, Stage};
 use nix::poll::{PollFd, PollFlags, poll};
 use std::{
@@ -191,23 +191,25 @@ fn a_buffer_of_many_segments_counts_once_wherever_it_is_cut() {
     for &hook in hooks() {
         // By the far end of the members, which needs no cutting, and by the member's queue.
         for shaped in [false, true] {
-            let wire = Wire::new(1);
-            if shaped {
-                tc("qdisc add dev member0 root tbf rate 200mbit burst 3100 limit 10000000");
-            }
-            let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
-            let before = wire.sent();
-            let (mut stream, ended) =
-                connect(&wire, "198.18.9.2:0", |mut stream| stream.read_to_end(&mut Vec::new()).unwrap());
-            stream.write_all(&vec![1; BYTES]).unwrap();
-            drop(stream);
-            assert_eq!(ended.recv_timeout(SOON).unwrap(), BYTES);
-            let application = count(&meter, Stage::Application);
-            assert!(application > 0, "{hook:?}");
-            // Besides the data, the handshake and the end.
-            wait_for_driver(&wire, &meter, || application + 2);
-            let (driver, frames) = (count(&meter, Stage::Driver), wire.sent() - before);
-            assert!(driver < frames / 2, "{hook:?}: {driver} of {frames} frames, shaped: {shaped}");
+            in_one_turn(|| {
+                let wire = Wire::new(1);
+                if shaped {
+                    tc("qdisc add dev member0 root tbf rate 200mbit burst 3100 limit 10000000");
+                }
+                let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
+                let before = wire.sent();
+                let (mut stream, ended) =
+                    connect(&wire, "198.18.9.2:0", |mut stream| stream.read_to_end(&mut Vec::new()).unwrap());
+                stream.write_all(&vec![1; BYTES]).unwrap();
+                drop(stream);
+                assert_eq!(ended.recv_timeout(SOON).unwrap(), BYTES);
+                let application = count(&meter, Stage::Application);
+                assert!(application > 0, "{hook:?}");
+                // Besides the data, the handshake and the end.
+                wait_for_driver(&wire, &meter, || application + 2);
+                let (driver, frames) = (count(&meter, Stage::Driver), wire.sent() - before);
+                assert!(driver < frames / 2, "{hook:?}: {driver} of {frames} frames, shaped: {shaped}");
+            });
         }
     }
 }
