@@ -19,12 +19,18 @@ struct Case {
 }
 
 /// The first ones alone in a quick run.
-const CASES: [Case; 10] = [
+const CASES: [Case; 11] = [
     Case { name: "4x20", real: [&[20; 4]; 2], told: [&[UNTOLD; 4]; 2], goal: 0.97 },
     Case { name: "100+20", real: [&[100, 20]; 2], told: [&[UNTOLD; 2]; 2], goal: 0.95 },
     Case { name: "2-to-4x100", real: [&[100; 2], &[100; 4]], told: [&[UNTOLD; 2], &[UNTOLD; 4]], goal: 0.95 },
     Case { name: "4x200", real: [&[200; 4]; 2], told: [&[UNTOLD; 4]; 2], goal: 0.97 },
     Case { name: "4x100-one-high", real: [&[100; 4]; 2], told: [&[1000, 100, 100, 100]; 2], goal: 0.95 },
+    Case {
+        name: "4x100-one-high-at-a",
+        real: [&[100; 4]; 2],
+        told: [&[UNTOLD, 100, 100, 100], &[100; 4]],
+        goal: 0.95,
+    },
     Case {
         name: "4x100-one-high-at-b",
         real: [&[100; 4]; 2],

@@ -53,6 +53,11 @@ impl Corrections {
         known.filter(|known| known.told_mbit == told_mbit).map_or(told_mbit, |known| known.mbit)
     }
 
+    /// Whether members are corrected in plans to that peer.
+    pub fn has(&self, peer: &PeerKey) -> bool {
+        self.0.contains_key(peer)
+    }
+
     fn of(&mut self, peer: PeerKey) -> &mut BTreeMap<End, Correction> {
         self.0.entry(peer).or_default()
     }

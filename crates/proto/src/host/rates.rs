@@ -233,6 +233,11 @@ impl Rates {
         self.plans.retain(|number, _| is_there(*number));
     }
 
+    /// Forgets what was measured of the lanes of a plan.
+    pub fn forget(&mut self, number: u32) {
+        self.plans.remove(&number);
+    }
+
     /// The plans that are not spread by weights.
     pub fn in_use(&self) -> impl Iterator<Item = u32> + '_ {
         self.plans.iter().filter(|(_, plan)| plan.in_use.is_some()).map(|(number, _)| *number)

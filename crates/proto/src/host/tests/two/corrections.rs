@@ -52,6 +52,24 @@ fn a_peers_member_that_told_too_much_does_not_get_all_lanes() {
 }
 
 #[test]
+fn what_lanes_carried_beside_others_is_forgotten_with_them() {
+    for looks in 3..12 {
+        let mut two = told([20; 4], [20, 20, 20, 10_000], &settings());
+        let number = two.plan();
+        full(&mut two, number, looks);
+        if pairs(&two, number) != EACH_TO_ITS_OWN {
+            continue;
+        }
+        two.count(1, &[(number, &[CARRIED / 4; 4])]);
+        let lanes = &two.hosts[0].image().plans[&number].lanes;
+        let known = two.hosts[0].lane_rates(number, lanes);
+        assert_eq!((known.measured, known.in_use), (vec![None; 4], vec![]));
+        return;
+    }
+    panic!("nothing was corrected");
+}
+
+#[test]
 fn an_own_member_that_told_too_much_is_corrected_unless_the_user_said_so() {
     for (fixed, corrected) in [(false, true), (true, false)] {
         let mut two = told([20, 20, 20, 10_000], [20; 4], &settings());
