@@ -329,7 +329,7 @@ impl PlanRates {
                 self.quiet += elapsed;
             }
             if self.quiet >= FORGET {
-                self.lanes.iter_mut().for_each(|lane| (lane.rate_kbit, lane.measured) = (None, false));
+                self.lanes.iter_mut().for_each(LaneRate::forget);
                 self.round = Some(Round::Forgotten);
             }
             return;
@@ -412,9 +412,6 @@ impl PlanRates {
     /// The rates, unless they are in the proportion of the weights. One that is not known is taken for what the others suggest.
     fn rates(&self) -> Option<Vec<u32>> {
         let (rates, weights) = self.sums();
-        if !self.lanes.iter().any(|lane| lane.measured && !lane.fixed) {
-            return None;
-        }
         let limit = if self.in_use.is_some() { SAME_AGAIN_PERMILLE } else { SAME_PERMILLE };
         let told = |lane: &LaneRate| in_proportion(lane.weight_kbit, rates, weights);
         let same = |lane: &LaneRate| {
@@ -525,6 +522,12 @@ impl LaneRate {
             self.shown = 0;
             self.pause(true);
         }
+    }
+
+    /// Nothing is known of its rate.
+    fn forget(&mut self) {
+        (self.rate_kbit, self.measured) = (None, false);
+        (self.grown_from, self.shown) = (None, 0);
     }
 
     /// Its rate is this until something else is measured twice.

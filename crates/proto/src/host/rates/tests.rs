@@ -9,7 +9,8 @@ struct Bed {
     rates: Rates,
     now: Time,
     lanes: Vec<Lane>,
-    fixed: bool,
+    /// Slots of members whose weight is their rate.
+    fixed: &'static [u8],
     /// What each really carries.
     real: Vec<u64>,
     counts: Vec<LaneCount>,
@@ -32,7 +33,7 @@ impl Bed {
             rates: Rates::default(),
             now: Time(0),
             lanes: (0u8..).zip(told).map(lane).collect(),
-            fixed: false,
+            fixed: &[],
             real: real.iter().map(|mbit| mbit * 1000).collect(),
             counts: vec![LaneCount::default(); told.len()],
             behind: u64::MAX,
@@ -76,7 +77,7 @@ impl Bed {
             }
             self.now = Time(self.now.0 + 200 * MILLI);
             let fixed = self.fixed;
-            self.rates.take(self.now, 7, &self.lanes, |_| fixed, &self.counts);
+            self.rates.take(self.now, 7, &self.lanes, |slot| fixed.contains(&slot), &self.counts);
         }
     }
 
@@ -202,10 +203,18 @@ fn what_a_lane_is_given_in_vain_is_taken_back_where_nothing_is_seen_to_wait() {
 #[test]
 fn a_fixed_weight_stays() {
     let mut bed = Bed::new(&[10_000, 10_000], &[100, 20]);
-    bed.fixed = true;
+    bed.fixed = &[0, 1];
     bed.send(20, u64::MAX);
     assert_eq!(bed.rates.in_use().count(), 0);
     assert!(bed.rates.measured(7, &bed.lanes)[1].is_some(), "it can be shown");
+}
+
+#[test]
+fn a_lane_beside_one_of_fixed_weight_is_given_what_it_can_carry() {
+    let mut bed = Bed::new(&[100, 100], &[100, 300]);
+    bed.fixed = &[0];
+    bed.send(25, u64::MAX);
+    assert!(bed.percent() >= 90, "{:?}", bed.shares());
 }
 
 #[test]

@@ -205,6 +205,19 @@ fn stripes_follow_the_slowest_member_if_it_is_far_slower_than_told() {
     assert_eq!(slowest(&[(0, 200_000), (5, 300_000)]), [Some(200_000), Some(200_000)], "not so soon");
 }
 
+#[test]
+fn a_lane_that_was_given_more_is_as_the_others_once_that_is_forgotten() {
+    let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
+    let busy = [(100_000, ROUND_US), (20_921, 0)];
+    (0..2).for_each(|_| _ = rounds.take(&busy));
+    assert_eq!(rounds.rates.of(7, &rounds.lanes), [100_000, 21_200]);
+    while rounds.rates.take_round(7) != Some(Round::Forgotten) {
+        rounds.take(&[(1000, 0), (1000, 0)]);
+    }
+    rounds.take(&busy);
+    assert!(rounds.rates.of(7, &rounds.lanes).is_empty(), "nothing is known of one");
+}
+
 /// One lane that has carried so many kbit/s in a round.
 fn carrying(lane: &mut LaneRate, kbit: u64) {
     // As frames carry it.
