@@ -338,7 +338,7 @@ impl PlanRates {
         self.round = Some(Round::Busy(self.ends(elapsed_us)));
         for lane in &mut self.lanes {
             let us = lane.busy_us();
-            if us > 0 && us >= busiest / BUSY_PART {
+            if us >= busiest / BUSY_PART {
                 lane.measure(us);
             } else if lane.grow(elapsed_us) {
                 self.carried_before = carried;

@@ -227,6 +227,14 @@ fn beside_members_that_are_believed_others_are_corrected() {
 }
 
 #[test]
+fn who_carries_less_than_it_told_but_not_far_less_is_believed() {
+    let mut bond = one_liar();
+    let round = busy(&[(0, 3, 5000), (1, 3, 5000), (2, 3, 5000), (3, 3, 5000), (3, 0, 12_000)]);
+    assert!((0..SUSPECT_ROUNDS).any(|_| bond.take(&round)));
+    assert_eq!([0, 3].map(|index| bond.weight(theirs(index))), [20; 2]);
+}
+
+#[test]
 fn two_that_told_too_much_are_corrected_at_once() {
     let mut bond = Bond::told(&[20; 4], &[20, 20, 10_000, 10_000]);
     let both = busy(&[(0, 3, 10_000), (1, 3, 10_000), (2, 2, 9000), (3, 2, 9000)]);

@@ -90,7 +90,7 @@ fn a_round_has_its_length_and_one_without_a_look_for_a_second_does_not_count() {
     let mut after = |millis| {
         rounds.counts.iter_mut().for_each(|count| {
             (count.bytes, count.busy_bytes) = (count.bytes + 50_000, count.busy_bytes + 50_000);
-            count.busy_us += 150_000;
+            count.busy_us += 400_000;
         });
         rounds.now = rounds.now + Duration::from_millis(millis);
         rounds.look();
@@ -130,8 +130,11 @@ fn counters_that_begin_again_are_no_round() {
         assert!(!rounds.look());
     }
     assert_eq!(rounds.measured(), known);
-    // Several flows may each count the time once more.
+    // A lane that is merely idle did not begin again.
     rounds.rates.take_round(7);
+    rounds.take(&[(8000, ROUND_US), (0, 0)]);
+    assert_ne!(rounds.rates.take_round(7), None);
+    // Several flows may each count the time once more.
     rounds.take(&[(8000, BUSY_MAX * ROUND_US), (20_000, ROUND_US)]);
     assert_ne!(rounds.rates.take_round(7), None);
     rounds.take(&[(8000, BUSY_MAX * ROUND_US + 1), (20_000, ROUND_US)]);
@@ -154,7 +157,7 @@ fn worth(rates: &[u64], busy: bool) -> Vec<bool> {
 #[test]
 fn little_is_not_worth_another_plan_and_least_of_all_where_all_lanes_are_full() {
     // Shares are parts of what all lanes have: 1 % of the second one's is 12 of 1000 of its rate.
-    assert_eq!(worth(&[19_700, 19_800, 20_200, 20_300], false), [true, false, false, true]);
+    assert_eq!(worth(&[19_750, 19_800, 20_200, 20_300], false), [true, false, false, true]);
     assert_eq!(worth(&[18_900, 19_100, 20_900, 21_100], true), [true, false, false, true]);
 }
 
@@ -203,6 +206,61 @@ fn stripes_follow_the_slowest_member_if_it_is_far_slower_than_told() {
     assert_eq!(slowest(&[(0, 200_000), (20, 299_999)]), [Some(200_000), Some(299_999)]);
     assert_eq!(slowest(&[(0, 200_000), (20, 300_000)]), [Some(200_000), None]);
     assert_eq!(slowest(&[(0, 200_000), (5, 300_000)]), [Some(200_000), Some(200_000)], "not so soon");
+}
+
+#[test]
+fn stripes_of_a_member_that_is_no_longer_as_slow_become_longer_ten_seconds_after_the_last_change() {
+    let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
+    (0..3).for_each(|_| _ = rounds.take(&[(100_000, ROUND_US), (900_000, ROUND_US)]));
+    let changed = rounds.now;
+    assert!(rounds.rates.follow_stripe(changed, true, |_| 0));
+    (0..3).for_each(|_| _ = rounds.take(&[(200_000, ROUND_US), (900_000, ROUND_US)]));
+    assert!(!rounds.rates.follow_stripe(changed + Duration::from_millis(9999), true, |_| 0));
+    assert!(rounds.rates.follow_stripe(changed + Duration::from_secs(10), true, |_| 0));
+}
+
+#[test]
+fn what_a_member_carries_to_a_peer_where_nothing_waits_counts_for_a_second() {
+    let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
+    rounds.take(&[(100_000, ROUND_US), (900_000, ROUND_US)]);
+    let mut other = Rounds::new(&[(0, 2), (1, 3)]);
+    other.take(&[(900_000, 0), (0, 0)]);
+    rounds.rates.plans.insert(8, other.rates.plans.remove(&7).expect("a plan"));
+    assert!(!rounds.rates.follow_stripe(rounds.now + Duration::from_millis(999), true, |_| 0));
+    assert!(rounds.rates.follow_stripe(rounds.now + Duration::from_secs(1), true, |_| 0));
+    assert_eq!(rounds.rates.stripe().slowest_kbit, Some(100_000));
+}
+
+#[test]
+fn stripes_are_long_by_rounds_of_the_last_second_and_for_ten_seconds_after_them() {
+    let long_at = |millis: &[u64]| {
+        let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
+        (0..2).for_each(|_| _ = rounds.take(&[(900_000, 0), (900_000, 0)]));
+        let look = |millis: &u64| {
+            rounds.rates.follow_stripe(rounds.now + Duration::from_millis(*millis), true, |_| 0);
+            rounds.rates.stripe().long
+        };
+        millis.iter().map(look).collect::<Vec<_>>()
+    };
+    assert_eq!(long_at(&[1000]), [false]);
+    assert_eq!(long_at(&[999, 999 + 9999, 999 + 10_000]), [true, true, false]);
+}
+
+#[test]
+fn traffic_is_light_if_it_is_less_than_half_of_what_the_lanes_carry() {
+    // Of 200 Mbit/s each; in TCP data, of which there is less than in frames.
+    const HALF: u64 = 104_603;
+    let after_a_minute_of = |kbit| {
+        let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
+        rounds.take(&[(200_000, ROUND_US), (200_000, ROUND_US)]);
+        rounds.rates.take_round(7);
+        (0..299).for_each(|_| _ = rounds.take(&[(kbit, 0), (kbit, 0)]));
+        assert_eq!(rounds.rates.take_round(7), None, "not so soon");
+        rounds.take(&[(kbit, 0), (kbit, 0)]);
+        rounds.rates.take_round(7)
+    };
+    assert_eq!([HALF - 1, HALF].map(after_a_minute_of), [Some(Round::Forgotten), None]);
+    assert_eq!(after_a_minute_of(0), None, "where nothing is sent, nothing is learned");
 }
 
 #[test]
@@ -280,6 +338,14 @@ fn what_was_given_in_vain_is_given_again_later_and_later() {
         assert_eq!(tried.samples, [sample; 3], "what it was given was no sample");
     }
     assert_eq!(rounds, [1, 9, 17, 33, 65, 129, 257, 257]);
+    for (kbit, next) in [(1149, 9), (1150, 1)] {
+        let mut tried = LaneRate::new(&lane((0, 0)));
+        waits(&mut tried);
+        assert_eq!(tried.grown_from, Some(1000));
+        tried.last.busy_bytes = tried.begun.busy_bytes + kbit * 25;
+        tried.measure(ROUND_US);
+        assert_eq!(waits(&mut tried), next, "{kbit}");
+    }
     // It was worth it: the next time comes as soon as the first.
     waits(&mut tried);
     let from = tried.grown_from.expect("it was given more");
@@ -306,6 +372,11 @@ fn what_was_measured_goes_back_towards_the_weights_by_a_little() {
     assert_eq!(rounds.measured(), [Some(100_000), Some(20_000)]);
     rounds.take(&each);
     assert_eq!(rounds.measured(), [Some(97_999), Some(20_401)], "two parts of a hundred, and one");
+    // A lane that was just given more stays, too.
+    let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
+    (0..BACK_ROUNDS - 2).for_each(|_| _ = rounds.take(&each));
+    (0..2).for_each(|_| _ = rounds.take(&[(100_000, ROUND_US), (20_921, 0)]));
+    assert_eq!(rounds.measured()[1], Some(21_200));
     // A lane that is right where it is stays.
     let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
     let each = [(100_000, ROUND_US), (100_000, ROUND_US)];
