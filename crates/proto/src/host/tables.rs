@@ -95,9 +95,8 @@ impl Tables {
         let inherited_guests = inherited_guests.map(|(at, _)| *at).collect();
         let has_own_guests = left.guest_pairs.values().any(|pair| pair.plan == PLAIN_PLAN);
         let (classes, written) = (ClassPlans::adopt(&left), Written::adopt(&left));
-        let image = TableImage { bond: BondRow::default(), plans: BTreeMap::new(), ..left };
         Tables {
-            image,
+            image: left,
             written,
             peers: HashMap::new(),
             keys: BTreeMap::new(),

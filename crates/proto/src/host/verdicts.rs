@@ -14,20 +14,11 @@ impl Host {
             self.arp_plus.handle(self.now, arp_plus::Input::Segments(former));
         }
         let (live, failed) = (self.live_slots(), self.failed_slots());
-        let judged = |member: Member| {
-            let same = |old: &&Member| (old.slot, old.ifindex) == (member.slot, member.ifindex);
-            let old = self.members.iter().find(same);
-            let (alive, sound) = old.map_or((false, true), |old| (old.alive, old.sound));
-            Member { alive, sound, ..member }
-        };
-        let members: Vec<Member> = members.into_iter().map(judged).collect();
-        if members != self.members {
-            self.members = members;
-            self.differ.all = true;
-        }
+        let former = std::mem::replace(&mut self.members, members);
         let reports = self.members.iter().map(Member::report).collect();
         self.inspector.handle(self.now, inspector::Input::Members(reports));
         self.judge_members(live, failed);
+        self.differ.all |= self.members != former;
     }
 
     /// Takes the inspector's word on the members, and says it to ARP+, so that peers stop sending to those that are down.

@@ -58,6 +58,9 @@ struct Bench {
     arp_plus: ArpPlus,
     settings: Settings,
     tables: Tables,
+    /// The tables were behind before the last write, and whether anything followed from numbers that were free after it.
+    behind: bool,
+    follows: bool,
 }
 
 /// One that lives.
@@ -98,6 +101,8 @@ pub fn class(number: u8, policy: Policy) -> Class {
     Class { name: format!("class{number}"), terms, policy }
 }
 
+const GUEST: MacAddr = MacAddr([0x52, 0x54, 0, 0, 0, 1]);
+
 fn key(host: u8) -> PeerKey {
     PeerKey::Host(HostId([host; 16]))
 }
@@ -134,6 +139,8 @@ impl Bench {
             arp_plus: ArpPlus::new(Config::new(HostId([1; 16]), 1), 7),
             settings: settings(),
             tables: Tables::adopt(left),
+            behind: false,
+            follows: false,
         };
         bench.report_members();
         bench.arp_plus.handle(Time::ZERO, Input::Start);
@@ -160,6 +167,14 @@ impl Bench {
             .handle(Time::from_millis(1), Input::Frame { slot: 0, bytes: &bytes, heard_again: false });
     }
 
+    /// The same from a host with guests that answered a PROBE.
+    fn hear_proven(&mut self, host: u8, sequence: u32, guests: Vec<Guest>) {
+        let bytes = says_guests(Kind::Change, host, sequence, guests);
+        let now = Time::from_millis(1);
+        self.arp_plus.handle(now, Input::Frame { slot: 0, bytes: &bytes, heard_again: false });
+        self.arp_plus.handle(now, Input::Proven { peer: key(host), mac: mac(host), asked: now });
+    }
+
     /// Makes all again; what there is to write for that.
     fn write(&mut self) -> Vec<Row> {
         let bond = BondRow { mac: member(0).mac, ..BondRow::default() };
@@ -171,20 +186,25 @@ impl Bench {
 
     /// Makes these peers again; what there is to write for that.
     fn update(&mut self, hosts: &[u8]) -> Vec<Row> {
+        self.remake_peers(hosts);
+        self.difference()
+    }
+
+    fn remake_peers(&mut self, hosts: &[u8]) {
         let own = OwnSide::new(&self.members, &self.settings);
         let sources = Sources { members: &self.members, own: &own, arp_plus: &self.arp_plus, usable: &Heard };
         self.tables.update(&sources, hosts.iter().map(|host| key(*host)));
-        self.difference()
     }
 
     fn difference(&mut self) -> Vec<Row> {
         let mut rows = Vec::new();
+        self.behind = self.tables.is_behind();
         let written = self.tables.write(|write| {
             rows.push(Row::from(write));
             Ok::<_, ()>(())
         });
         assert_eq!(written, Ok(()));
-        self.tables.free_numbers();
+        self.follows = self.tables.free_numbers();
         assert!(!self.tables.is_behind());
         rows
     }
@@ -195,8 +215,8 @@ fn what_has_not_changed_is_not_written() {
     let mut bench = Bench::new(2, TableImage::default());
     (2..=60).for_each(|host| bench.hear(Kind::Change, host, 1));
     assert!(bench.write().len() > 2 * 59);
-    assert_eq!(bench.write(), []);
-    assert_eq!(bench.update(&[2, 3, 4]), []);
+    assert_eq!((bench.write(), bench.behind), (vec![], false));
+    assert_eq!((bench.update(&[2, 3, 4]), bench.behind), (vec![], false));
 }
 
 #[test]
@@ -216,6 +236,7 @@ fn a_peer_that_comes_changes_or_goes_costs_its_own_rows_alone() {
     let written = bench.update(&[30]);
     assert_eq!(written, [Row::PeerMac(mac(30), None), Row::Plan(29, None)]);
     assert_eq!((bench.tables.plan_of(&key(30)), bench.tables.peer_of(29)), (None, None));
+    assert!(!bench.follows, "nobody waits for its number");
     // Its number is the next one's.
     bench.hear(Kind::Change, 62, 1);
     bench.update(&[62]);
@@ -231,6 +252,15 @@ fn a_number_is_not_given_again_while_rows_may_point_at_its_plan() {
     bench.hear(Kind::Change, 3, 1);
     bench.update(&[2, 3]);
     assert_eq!(bench.tables.plan_of(&key(3)), Some(2));
+    // The plan of one that goes cannot be removed.
+    bench.hear(Kind::Clear, 3, 2);
+    bench.remake_peers(&[3]);
+    assert_eq!(bench.tables.write(|_| Err("busy")), Err("busy"));
+    bench.tables.free_numbers();
+    bench.hear(Kind::Change, 4, 1);
+    bench.hear(Kind::Change, 5, 1);
+    bench.update(&[4, 5]);
+    assert_eq!([4, 5].map(|host| bench.tables.plan_of(&key(host))), [Some(1), Some(3)]);
 }
 
 /// Tables of an earlier daemon with these peers, each with a MAC and a number.
@@ -304,9 +334,10 @@ fn a_slot_whose_member_is_gone_is_dead_while_plans_of_an_earlier_daemon_may_name
     bench.write();
     assert_eq!(abandoned(&bench), 0b110, "the other peer has not spoken yet");
     bench.tables.drop_inherited();
+    assert!(!bench.tables.free_numbers());
     assert_eq!(abandoned(&bench), 0b110, "its rows are still there");
     bench.difference();
-    assert_eq!(abandoned(&bench), 0);
+    assert_eq!((abandoned(&bench), bench.follows), (0, true));
     // So may the plan of a class towards plain hosts, though there is no peer.
     let members = (0..3).map(|slot| (slot, row(slot))).collect();
     let class_plans = BTreeMap::from([((PLAIN_PLAN, 1), 1)]);
@@ -489,9 +520,7 @@ fn a_row_that_is_refused_keeps_no_other_out_but_what_points_at_it_and_is_tried_a
     let mut bench = Bench::new(1, TableImage::default());
     bench.write();
     (2..=9).for_each(|host| bench.hear(Kind::Change, host, 1));
-    let own = OwnSide::new(&bench.members, &bench.settings);
-    let sources = Sources { members: &bench.members, own: &own, arp_plus: &bench.arp_plus, usable: &Heard };
-    bench.tables.update(&sources, (2..=9).map(key));
+    bench.remake_peers(&[2, 3, 4, 5, 6, 7, 8, 9]);
     let mut macs = Vec::new();
     let refused = bench.tables.write(|write| match write {
         Write::Plan(3, _) => Err("no room"),
@@ -526,21 +555,13 @@ fn what_goes_stays_while_rows_that_point_at_it_cannot_be_removed() {
         let mut bench = Bench::new(2, TableImage::default());
         bench.members[1].class = 3;
         bench.settings.classes = vec![class(3, Policy::Flow)];
-        let mac_of_guest = MacAddr([0x52, 0x54, 0, 0, 0, 1]);
-        let guest = Guest { vlan: 0, mac: mac_of_guest, addresses: vec![[198, 18, 1, 1].into()] };
-        let bytes = says_guests(Kind::Change, 2, 1, vec![guest]);
-        let now = Time::from_millis(1);
-        bench.arp_plus.handle(now, Input::Frame { slot: 0, bytes: &bytes, heard_again: false });
-        bench.arp_plus.handle(now, Input::Proven { peer: key(2), mac: mac(2), asked: now });
+        bench.hear_proven(2, 1, vec![Guest { vlan: 0, mac: GUEST, addresses: vec![[198, 18, 1, 1].into()] }]);
         bench.write();
         let peers = bench.tables.plan_of(&key(2)).expect("a plan");
         let number = if points_at_class { bench.tables.class_plan(peers, 3) } else { peers };
         bench.hear(Kind::Clear, 2, 2);
-        bench.arp_plus.handle(now, Input::NobodyObjects(key(2)));
-        let own = OwnSide::new(&bench.members, &bench.settings);
-        let sources =
-            Sources { members: &bench.members, own: &own, arp_plus: &bench.arp_plus, usable: &Heard };
-        bench.tables.update(&sources, [key(2)]);
+        bench.arp_plus.handle(Time::from_millis(1), Input::NobodyObjects(key(2)));
+        bench.remake_peers(&[2]);
         let mut rows = Vec::new();
         let written = bench.tables.write(|write| {
             rows.push(Row::from(write));
@@ -606,4 +627,41 @@ fn of_the_members_that_plain_hosts_send_to_only_others_are_written() {
     assert_eq!(written(&[(7, 0), (8, 1)]), []);
     assert_eq!(written(&[(7, 1), (8, 1)]), [Row::Other]);
     assert_eq!(written(&[(7, 1)]), [Row::Other]);
+    // What was another in between is as it should be.
+    bench.tables.set_answers(BTreeMap::new());
+    let row = crate::host::Answer { slot: 1, probed: false };
+    bench.tables.set_answers([(mac(7), row)].into());
+    assert_eq!((bench.difference(), bench.behind), (vec![], true));
+}
+
+#[test]
+fn a_class_that_goes_where_all_else_goes_has_no_plan_of_its_own() {
+    let mut bench = Bench::new(2, TableImage::default());
+    // It waits for its own members, as all else does, and it has none.
+    let terms = ClassTerms { number: 3, has_members: false, block: true, lends: false };
+    bench.settings.classes = vec![Class { terms, ..class(3, Policy::Spread) }];
+    bench.hear(Kind::Change, 2, 1);
+    assert_eq!(of_classes(&bench.write()), []);
+}
+
+#[test]
+fn nothing_new_points_at_a_plan_that_could_not_be_written_again() {
+    let mut bench = Bench::new(2, TableImage::default());
+    bench.hear(Kind::Change, 2, 1);
+    bench.write();
+    // Its plan is another one, and a guest is behind it.
+    bench.members[0].weight_mbit = 10;
+    let guest = Guest { vlan: 0, mac: GUEST, addresses: vec![[198, 18, 1, 1].into()] };
+    bench.hear_proven(2, 2, vec![guest]);
+    bench.remake_peers(&[2]);
+    let mut rows = Vec::new();
+    let written = bench.tables.write(|write| match write {
+        Write::Plan(..) => Err("no room"),
+        write => {
+            rows.push(Row::from(write));
+            Ok(())
+        }
+    });
+    assert_eq!((written, rows), (Err("no room"), vec![]));
+    assert!(matches!(bench.difference()[..], [Row::Plan(1, Some(_)), ..]));
 }

@@ -288,6 +288,22 @@ fn a_weight_that_the_user_fixed_is_the_rate() {
 }
 
 #[test]
+fn stripes_follow_a_member_that_carries_far_less_than_it_told_unless_that_is_fixed() {
+    for (fixed, slowest) in [(false, Some(90_000)), (true, None)] {
+        let mut two = Two::met(&[0, 1], &settings());
+        // The other host's members are as fast as they tell.
+        let told = two.members(1).into_iter().map(|member| Member { weight_mbit: 100, ..member });
+        two.handle(1, Input::Members(told.collect()));
+        let mut members = two.members(0);
+        (members[1].weight_mbit, members[0].weight_fixed) = (100, fixed);
+        two.handle(0, Input::Members(members));
+        two.pass(1000);
+        two.count(5, &[(two.plan(), &[90_000, 80_000])]);
+        assert_eq!(two.hosts[0].stripe().slowest_kbit, slowest);
+    }
+}
+
+#[test]
 fn hosts_of_another_switch_know_the_bond_by_the_member_elected_there() {
     let mut two = Two::met(&[0, 0, 1, 1], &settings());
     two.pass(2000);
@@ -332,7 +348,11 @@ fn a_plain_host_is_probed_and_its_lanes_are_those_of_its_switch() {
             Some(_) => Usage::Light,
         };
         assert_eq!(usage(&two), [0, 1, 2].map(of), "{switches:?}");
-        assert!(two.hosts[0].image().answers.get(&GATEWAY).is_some_and(|row| row.probed));
+        let row = two.hosts[0].image().answers[&GATEWAY];
+        assert_eq!(
+            (row.slot, row.probed),
+            (two.hosts[0].answers().table().next().map_or(0, |row| row.1), true)
+        );
         two.count(60, &[(expected, &vec![0; lanes.len()])]);
         assert!(usage(&two).iter().all(|usage| *usage < Usage::Light));
     }

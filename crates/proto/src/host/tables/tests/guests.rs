@@ -18,11 +18,7 @@ fn at(number: u8) -> GuestAddress {
 impl Bench {
     /// From a host that answered a PROBE.
     fn hear_guests(&mut self, host: u8, sequence: u32, numbers: &[u8]) {
-        let guests = numbers.iter().map(|number| guest(*number)).collect();
-        let bytes = says_guests(Kind::Change, host, sequence, guests);
-        let now = Time::from_millis(1);
-        self.arp_plus.handle(now, Input::Frame { slot: 0, bytes: &bytes, heard_again: false });
-        self.arp_plus.handle(now, Input::Proven { peer: key(host), mac: mac(host), asked: now });
+        self.hear_proven(host, sequence, numbers.iter().map(|number| guest(*number)).collect());
     }
 
     /// Guests speak behind the own bond.
@@ -63,6 +59,8 @@ fn rows_of_guests_come_with_them_and_aliases_while_there_are_guests_here() {
     bench.see(&[9]);
     let alias = Row::PeerMac(alias_of(mac(2)), row(1, mac(2), MacKind::Alias { has_guests: true }));
     assert_eq!(bench.write(), [pair(9, 0), alias]);
+    bench.see(&[9]);
+    assert!(!bench.tables.is_behind(), "the same guests again are no news");
     bench.hear_guests(2, 3, &[]);
     let alias = |row| Row::PeerMac(alias_of(mac(2)), row);
     let gone = [
@@ -118,6 +116,27 @@ fn an_earlier_daemons_guests_stay_until_they_are_found_wrong() {
     bench.tables.drop_inherited();
     assert_eq!(guests(bench.write()), [Row::GuestPair(at(2), None)]);
     assert!(bench.tables.image().guest_pairs.contains_key(&at(9)));
+    let macs = bench.tables.image().peer_macs.keys().copied().collect::<BTreeSet<_>>();
+    assert_eq!(macs, [mac(2), alias_of(mac(2)), guest_mac(1)].into(), "what was said again");
+    // Whether there were guests here is known as well.
+    let mut left = first.tables.image().clone();
+    assert!(!Tables::adopt(left.clone()).set_own_guests(&[guest(9)]));
+    left.guest_pairs.remove(&at(9));
+    assert!(Tables::adopt(left).set_own_guests(&[guest(9)]));
+}
+
+#[test]
+fn an_alias_that_is_a_members_mac_is_none() {
+    for (own, aliases) in [(mac(7), 1), (alias_of(mac(2)), 0)] {
+        let mut bench = Bench::new(1, TableImage::default());
+        bench.members[0].mac = own;
+        bench.report_members();
+        bench.hear_guests(2, 1, &[]);
+        bench.see(&[9]);
+        bench.write();
+        let macs = bench.tables.image().peer_macs.values();
+        assert_eq!(macs.filter(|row| matches!(row.kind, MacKind::Alias { .. })).count(), aliases);
+    }
 }
 
 #[test]

@@ -113,6 +113,37 @@ fn plain_hosts_of_another_switch_are_sent_to_by_its_members_alone() {
     let elected = two.hosts[0].arp_plus().segments().iter().filter_map(|segment| segment.elected);
     let of_segments: Vec<_> = elected.map(|slot| slots(plain_plan(slot))).collect();
     assert_eq!(of_segments, [[0, 1], [2, 3]]);
+    let one = Two::met(&[0, 0], &settings());
+    assert_eq!(
+        one.hosts[0].image().plans.range(plain_plan(0)..).count(),
+        0,
+        "one switch has the plan for all"
+    );
+}
+
+#[test]
+fn the_last_members_are_not_given_up_on_suspicion() {
+    let mut two = Two::met(&[0, 0], &settings());
+    let sound = |two: &Two| two.hosts[0].members().iter().map(|member| member.sound).collect::<Vec<_>>();
+    two.deaf = vec![0];
+    two.pass(1500);
+    assert_eq!(sound(&two), [false, true]);
+    let mut members = two.members(0);
+    members[1].carrier = false;
+    two.handle(0, Input::Members(members));
+    assert_eq!(sound(&two), [true, true]);
+}
+
+#[test]
+fn a_slot_that_has_another_interface_now_is_dead_if_that_is_down_too() {
+    let mut two = Two::met(&[0, 0], &settings());
+    let left = two.hosts[0].image().clone();
+    let config = Config { host_id: HostId([1; 16]), epoch: 2, secret: 9.into() };
+    two.hosts[0] = Host::new(config, settings(), left);
+    let mut members = two.members(0);
+    (members[1].ifindex, members[1].carrier) = (99, false);
+    two.hosts[0].handle(two.now, Input::Members(members));
+    assert_eq!(two.hosts[0].failed_slots() & 0b10, 0b10);
 }
 
 #[test]
