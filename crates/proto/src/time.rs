@@ -23,8 +23,7 @@ impl Time {
 
     /// That much earlier, but not before the start.
     pub const fn minus(self, duration: Duration) -> Time {
-        let nanos = duration.as_nanos();
-        Time(if nanos > self.0 as u128 { 0 } else { self.0 - nanos as u64 })
+        Time((self.0 as u128).saturating_sub(duration.as_nanos()) as u64)
     }
 
     /// How long until `later`; zero if it has passed.

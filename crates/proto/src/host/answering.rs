@@ -61,5 +61,6 @@ mod tests {
         members[3].sound = false;
         assert_eq!(usable(&members), [true, false, true, false, true]);
         assert_eq!(at(&members), [0, 0, 2, 2, 4, 5]);
+        assert_eq!(at(&[member(0, 0), member(1, 0)])[..2], [0, 1], "both do");
     }
 }

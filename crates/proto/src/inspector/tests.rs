@@ -65,8 +65,9 @@ struct Bench {
     proven: Vec<Time>,
     /// Pairs on which no long frame arrives.
     short: Vec<(u8, u8)>,
-    /// PROBEs of full length: when, and the pair.
+    /// PROBEs of full length: when, and the pair; and how many bytes the last one had.
     long: Vec<(Time, (u8, u8))>,
+    full: usize,
 }
 
 impl Bench {
@@ -89,6 +90,7 @@ impl Bench {
             proven: Vec::new(),
             short: Vec::new(),
             long: Vec::new(),
+            full: 0,
         };
         bench.handle(Input::Members((0..members).map(report).collect()));
         bench.handle(Input::Peers(vec![peer(members)]));
@@ -120,6 +122,7 @@ impl Bench {
                     let parsed = parse_probe(&frame).expect("a good frame");
                     if frame.len() > LONG {
                         self.long.push((self.now, (slot, parsed.dst.0[5])));
+                        self.full = frame.len();
                     }
                     self.sent.push((slot, parsed));
                 }

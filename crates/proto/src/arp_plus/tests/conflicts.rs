@@ -78,6 +78,23 @@ fn mac_of_a_live_host_cannot_be_taken_that_of_a_silent_one_can() {
     assert_eq!(host.arp.peer_by_mac(mac(2, 0)).map(|peer| peer.key), Some(PeerKey::Host(HostId([66; 16]))));
 }
 
+//= docs/arp-plus.md#8.3 type=test
+#[test]
+fn a_silent_host_that_loses_a_mac_keeps_the_others() {
+    let mut host = Host::running(1, 1);
+    let other = Host::running(2, 2);
+    for slot in 0..2 {
+        let frame = emit_frame(MacAddr::BROADCAST, mac(2, slot), &other.arp.own.message(Kind::Change));
+        host.hear(0, &frame.expect("a good message"));
+    }
+    host.pass(millis(4000));
+    let mut message = Host::stopped(66, 1, 1).arp.own.message(Kind::Change);
+    message.hardware = vec![mac(2, 0)];
+    host.hear(0, &emit_frame(MacAddr::BROADCAST, mac(2, 0), &message).expect("a good message"));
+    let peer = host.arp.peer(&PeerKey::Host(HostId([2; 16]))).expect("it has another member");
+    assert_eq!(peer.members.iter().map(|member| member.mac).collect::<Vec<_>>(), [mac(2, 1)]);
+}
+
 //= docs/arp-plus.md#8.4 type=test
 //= docs/arp-plus.md#8.7 type=test
 #[test]

@@ -207,14 +207,18 @@ fn pairs_of_another_mapping_are_to_be_heard_again_soon() {
 //= docs/arp-plus.md#5.15 type=test
 #[test]
 fn who_holds_a_mac_that_another_one_speaks_from_is_tested() {
-    let mut host = listener();
-    host.hear(0, &told(2, seldom()));
-    let mut other = Host::running(3, 1);
-    other.handle(Input::Members(vec![member(2, 0)]));
-    let frame = emit_frame(MacAddr::BROADCAST, mac(2, 0), &other.arp.own.message(Kind::Change));
-    let actions = host.hear(0, &frame.expect("a good message"));
-    assert!(actions.contains(&Action::Challenge(PeerKey::Host(HostId([2; 16])))), "{actions:?}");
-    assert!(matches!(conflicts(&actions)[..], [Conflict::PeerMac { .. }]));
+    // One who speaks every second says soon enough by himself that he is there.
+    for (features, is_tested) in [(seldom(), true), (FEATURE_INTERVALS, false)] {
+        let mut host = listener();
+        host.hear(0, &told(2, features));
+        let mut other = Host::running(3, 1);
+        other.handle(Input::Members(vec![member(2, 0)]));
+        let frame = emit_frame(MacAddr::BROADCAST, mac(2, 0), &other.arp.own.message(Kind::Change));
+        let actions = host.hear(0, &frame.expect("a good message"));
+        let challenge = Action::Challenge(PeerKey::Host(HostId([2; 16])));
+        assert_eq!(actions.contains(&challenge), is_tested, "{actions:?}");
+        assert!(matches!(conflicts(&actions)[..], [Conflict::PeerMac { .. }]));
+    }
 }
 
 /// So many frames left that way.
@@ -300,6 +304,19 @@ fn who_is_probed_is_asked_for_when_the_table_is_looked_at_and_somebody_speaks_se
 
 //= docs/arp-plus.md#5.15 type=test
 #[test]
+fn who_speaks_every_second_is_waited_for_as_long_as_ever_if_he_is_probed() {
+    let mut host = listener();
+    host.hear(0, &told(2, FEATURE_INTERVALS));
+    host.pass(millis(3000));
+    let key = PeerKey::Host(HostId([2; 16]));
+    let mut actions = host.handle(Input::Probed(BTreeMap::from([(key, None)])));
+    actions.extend(host.pass(millis(900)));
+    assert_eq!(reasons(&actions), [Reason::Silent]);
+    assert!(sent(&actions).iter().all(|(_, frame)| frame.dst != mac(2, 0)), "and he is not asked");
+}
+
+//= docs/arp-plus.md#5.15 type=test
+#[test]
 fn who_has_many_members_is_waited_for_as_long_as_it_takes_him_to_use_one() {
     let mut host = Host::running(1, 1);
     host.proves = true;
@@ -330,14 +347,21 @@ fn who_finds_his_members_on_another_network_speaks_each_second_for_a_while() {
     let mut host = Host::running(1, 2);
     host.handle(Input::Features(FEATURE_INTERVALS));
     host.proves = true;
-    among(&mut host, &frames, millis(8000));
+    among(&mut host, &frames, millis(16_000));
     assert_eq!(host.arp.announces_every().as_secs(), 4);
     let own = host.says(Kind::Change);
     let actions = host.hear(1, &own);
     assert!(actions.contains(&Action::Segments));
     assert!(to_all(&actions).iter().any(|(kind, _)| *kind == Kind::Broadcast), "it asks who is there");
+    let is_heard = |host: &Host| {
+        let peer = host.arp.peer(&PeerKey::Host(HostId([1 + CROWD; 16])));
+        peer.expect("it speaks seldom").heard(0, 0)
+    };
+    assert!(is_heard(&host));
     host.pass(millis(600));
     assert_eq!(host.arp.announces_every().as_secs(), 1);
+    host.pass(millis(4400));
+    assert!(!is_heard(&host), "who hears whom may be otherwise");
     // Who speaks each second anyway needs no more than that.
     let mut host = Host::running(1, 2);
     host.pass(millis(3000));

@@ -340,3 +340,13 @@ fn a_lost_lane_is_not_asked_more_often_because_the_peer_still_speaks_over_it() {
     let retry = Timing::default().retry;
     assert!(retry * asked as u32 <= Duration::from_secs(14), "{asked} in ten seconds");
 }
+
+#[test]
+fn a_lane_to_a_member_that_has_another_mac_now_is_another_lane() {
+    let mut bench = Bench::proven(2);
+    let mut other = peer(2);
+    other.members[0].mac = mac(2, 9);
+    bench.handle(Input::Peer(KEY, Some(other)));
+    assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Failed, Verdict::Alive]);
+    assert_eq!(bench.lane(0, 0).proofs, 0);
+}

@@ -154,6 +154,38 @@ fn all_are_tested_and_of_those_that_nothing_is_sent_to_the_nearest_are_probed_on
 
 //= docs/arp-plus.md#11.21 type=test
 #[test]
+fn so_many_are_probed_that_there_are_eight_lanes() {
+    let mut crowd = Crowd::new();
+    crowd.handle(Input::Members(vec![MemberReport { mac: mac(20, 0), ..report(0) }]));
+    let one = |host| {
+        let mut report = Crowd::report(host, 5);
+        report.members.truncate(1);
+        report
+    };
+    crowd.handle(Input::Peers((0..=PEERS).filter(|host| *host != 20).map(one).collect()));
+    crowd.pass(Duration::from_secs(8));
+    let expected = [16, 17, 18, 19, 21, 22, 23, 24].map(|host| (key(host), 1));
+    assert_eq!(crowd.probed(), expected);
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn a_peer_with_a_lane_that_worked_once_and_is_not_heard_any_more_stays_probed() {
+    let mut crowd = Crowd::idle();
+    crowd.uses(30, Usage::Light);
+    crowd.pass(Duration::from_secs(2));
+    crowd.dead.insert(mac(30, 2));
+    let mut silent = Crowd::report(30, 5);
+    silent.members[2].heard.clear();
+    crowd.handle(Input::Peer(key(30), Some(silent)));
+    crowd.pass(Duration::from_secs(2));
+    crowd.uses(30, Usage::Idle);
+    crowd.pass(Duration::from_secs(60));
+    assert_eq!(crowd.probed(), [nearest(), vec![(key(30), LANES)]].concat());
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
 fn who_is_sent_something_is_probed_at_once_and_a_minute_longer() {
     let mut crowd = Crowd::idle();
     crowd.dead.insert(mac(30, 2));
@@ -314,8 +346,17 @@ fn a_peer_with_some_of_its_lanes_gets_the_others_when_there_is_room() {
     let others = (1..=31).map(|host| wide(host, WIDE)).chain([wide(32, 15)]);
     let mut inspector = wide_host(others.chain([wide(33, 2)]));
     assert_eq!(lanes_of(&inspector, 33), 16);
-    inspector.handle(Time::ZERO, Input::Peer(key(1), None));
+    assert_eq!(inspector.snapshot(Time::ZERO).lanes.len(), limits::PROBED_LANES_MAX);
+    let refused = |inspector: &Inspector| inspector.counters().get(Counter::LimitLanes);
+    let before = refused(&inspector);
     wait(&mut inspector, limits::IDLE_LOOK);
+    assert_eq!(
+        (refused(&inspector), lanes_of(&inspector, 33)),
+        (before, 16),
+        "there is no room: it is not tried"
+    );
+    inspector.handle(Time::ZERO + limits::IDLE_LOOK, Input::Peer(key(1), None));
+    wait(&mut inspector, limits::IDLE_LOOK * 2);
     assert_eq!(lanes_of(&inspector, 33), 32);
 }
 
