@@ -100,7 +100,7 @@ impl Here {
         self.guests.retain(|mac, guest| !taken.mac(*mac) && !guest.addresses.is_empty());
     }
 
-    /// Gives up what peers announce and what was not seen here since; whether anything is contested.
+    /// Gives up what peers announce and what was not seen here since; whether an address is contested.
     pub fn contest(
         &mut self,
         now: Time,
@@ -109,12 +109,9 @@ impl Here {
         timing: &Timing,
         out: &mut Outbox,
     ) -> bool {
-        let mut is_open = false;
         for mac in self.guests.keys().copied().collect::<Vec<_>>() {
             let guest = &self.guests[&mac];
-            let mut claims = claims.of_mac(mac).into_iter().flat_map(|by| live(by, table)).peekable();
-            is_open |= claims.peek().is_some();
-            for (claim, key) in claims {
+            for (claim, key) in claims.of_mac(mac).into_iter().flat_map(|by| live(by, table)) {
                 let (is_silent, is_news) = (guest.last < claim.heard, claim.since != Time::ZERO);
                 //= docs/arp-plus.md#14.5
                 if is_silent && (is_news || guest.last < self.started) {
@@ -129,6 +126,7 @@ impl Here {
                 }
             }
         }
+        let mut is_open = false;
         for (mac, guest) in &mut self.guests {
             guest.addresses.retain(|at, named| {
                 let of_other = |(claim, key): &(Claim, PeerKey)| {

@@ -31,6 +31,8 @@ struct Two {
     actions: Vec<Action>,
     /// In the first one's latest PROBE.
     address: Option<IpAddr>,
+    /// How often the gateway was told a member's MAC for an address.
+    told: usize,
 }
 
 impl Two {
@@ -47,6 +49,7 @@ impl Two {
             answers: true,
             actions: Vec::new(),
             address: None,
+            told: 0,
         };
         for host in 0..2 {
             let members = two.members(host);
@@ -96,6 +99,7 @@ impl Two {
         {
             self.address = probe.probe.address;
         }
+        self.told += usize::from(frame[..6] == GATEWAY.0 && frame[12..14] == [8, 6] && frame[21] == 2);
         let switch = self.switches[usize::from(out)];
         let is_deaf = |two: &Two, host: usize, slot: u8| host == 0 && two.deaf.contains(&slot);
         if self.dead.contains(&switch) || is_deaf(self, from, out) {
@@ -469,8 +473,15 @@ fn a_plain_host_sends_to_a_member_that_works() {
     let given = |two: &Two| two.hosts[0].answers().table().collect::<Vec<_>>();
     let [(GATEWAY, slot)] = given(&two)[..] else { panic!("{:?}", given(&two)) };
     let mut members = two.members(0);
+    let own =
+        answers::Own { mac: members[0].mac, addresses: vec![([198, 18, 0, 1].into(), 24)], router: false };
+    two.handle(0, Input::Own(own));
+    two.pass(1000);
+    two.told = 0;
     members[usize::from(slot)].carrier = false;
     two.handle(0, Input::Members(members));
+    two.pass(1000);
+    assert_ne!(two.told, 0, "it is told so");
     let [(GATEWAY, other)] = given(&two)[..] else { panic!("{:?}", given(&two)) };
     assert_ne!(other, slot);
     assert_eq!(two.hosts[0].image().answers.get(&GATEWAY).map(|row| row.slot), Some(other));

@@ -25,6 +25,8 @@ struct Crowd {
     proven: Vec<PeerKey>,
     /// Members of peers that answer nothing.
     dead: BTreeSet<MacAddr>,
+    /// And those that no long frame reaches.
+    short: BTreeSet<MacAddr>,
 }
 
 impl Crowd {
@@ -44,6 +46,7 @@ impl Crowd {
             replies: Vec::new(),
             proven: Vec::new(),
             dead: BTreeSet::new(),
+            short: BTreeSet::new(),
         };
         let members = (0..MEMBERS).map(|slot| MemberReport { mac: mac(20, slot), ..report(slot) });
         crowd.handle(Input::Members(members.collect()));
@@ -64,8 +67,10 @@ impl Crowd {
         while let Some(action) = self.inspector.poll_action() {
             match action {
                 Action::Send { slot, frame } => {
+                    let is_long = frame.len() > LONG;
                     let frame = parse_probe(&frame).expect("a good probe");
                     match frame.probe.kind {
+                        _ if is_long && self.short.contains(&frame.dst) => {}
                         ProbeKind::Probe => self.asked.push((self.now, slot, frame)),
                         ProbeKind::Reply => self.replies.push(frame),
                     }
@@ -166,6 +171,19 @@ fn so_many_are_probed_that_there_are_eight_lanes() {
     crowd.pass(Duration::from_secs(8));
     let expected = [16, 17, 18, 19, 21, 22, 23, 24].map(|host| (key(host), 1));
     assert_eq!(crowd.probed(), expected);
+}
+
+//= docs/arp-plus.md#11.21 type=test
+#[test]
+fn a_peer_with_a_lane_that_carries_no_long_frames_stays_probed() {
+    let mut crowd = Crowd::idle();
+    crowd.short.insert(mac(30, 2));
+    crowd.handle(Input::Mtu(9000));
+    crowd.uses(30, Usage::Light);
+    crowd.pass(Duration::from_secs(30));
+    crowd.uses(30, Usage::Idle);
+    crowd.pass(Duration::from_secs(60));
+    assert_eq!(crowd.probed(), [nearest(), vec![(key(30), LANES)]].concat());
 }
 
 //= docs/arp-plus.md#11.21 type=test

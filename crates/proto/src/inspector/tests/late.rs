@@ -279,14 +279,16 @@ fn only_an_answer_that_was_on_its_way_for_long_says_that_a_lane_is_slow() {
     let soon = bench.reply(last);
     bench.hear(0, 0, &soon);
     assert_ne!(bench.lane(0, 0).reason, LaneReason::Slow);
-    // Nor does a late one once the lane was answered since: it is tested as any other.
+    // Nor does a late one once the lane was proven since: it is tested as any other.
     let (mut bench, [first, last]) = lost();
-    let soon = bench.reply(last);
-    bench.hear(0, 0, &soon);
-    bench.pass(millis(20));
-    let late = bench.reply(first);
+    let proofs = bench.lane(0, 0).proofs;
+    let asked = Probe { kind: ProbeKind::Probe, ..bench.reply(first) };
+    bench.hear(0, 0, &asked);
+    bench.pass(millis(60));
+    let late = bench.reply(last);
     bench.hear(0, 0, &late);
-    assert_eq!((bench.lane(0, 0).state, bench.lane(0, 0).reason), (LaneState::Init, LaneReason::Answered));
+    let lane = bench.lane(0, 0);
+    assert_eq!((lane.state, lane.reason, lane.proofs), (LaneState::Init, LaneReason::Answered, proofs + 2));
     // And nothing is proven by what is older than any queue.
     let (mut bench, [first, _]) = lost();
     let proofs = bench.lane(0, 0).proofs;

@@ -114,7 +114,7 @@ fn an_earlier_daemons_guests_stay_until_they_are_found_wrong() {
     bench.hear_guests(2, 2, &[1]);
     assert_eq!(guests(bench.update(&[2])), []);
     bench.tables.drop_inherited();
-    assert_eq!(guests(bench.write()), [Row::GuestPair(at(2), None)]);
+    assert_eq!(guests(bench.difference()), [Row::GuestPair(at(2), None)]);
     assert!(bench.tables.image().guest_pairs.contains_key(&at(9)));
     let macs = bench.tables.image().peer_macs.keys().copied().collect::<BTreeSet<_>>();
     assert_eq!(macs, [mac(2), alias_of(mac(2)), guest_mac(1)].into(), "what was said again");

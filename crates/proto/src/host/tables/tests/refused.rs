@@ -7,10 +7,7 @@ impl Bench {
     /// Makes all again without writing it.
     fn remake(&mut self) {
         self.report_members();
-        let bond = BondRow { mac: member(0).mac, ..BondRow::default() };
-        let own = OwnSide::new(&self.members, &self.settings);
-        let sources = Sources { members: &self.members, own: &own, arp_plus: &self.arp_plus, usable: &Heard };
-        self.tables.remake(bond, &sources);
+        self.make();
     }
 
     /// What is written where the data path refuses some rows.
@@ -36,10 +33,7 @@ fn a_guests_row_waits_for_the_plan_of_its_peer() {
     let mut bench = Bench::new(1, TableImage::default());
     bench.write();
     let (mac_of_guest, address) = guest(1);
-    let theirs = Guest { vlan: 0, mac: mac_of_guest, addresses: vec![address] };
-    let (bytes, now) = (says_guests(Kind::Change, 2, 1, vec![theirs]), Time::from_millis(1));
-    bench.arp_plus.handle(now, Input::Frame { slot: 0, bytes: &bytes, heard_again: false });
-    bench.arp_plus.handle(now, Input::Proven { peer: key(2), mac: mac(2), asked: now });
+    bench.hear_proven(2, 1, vec![Guest { vlan: 0, mac: mac_of_guest, addresses: vec![address] }]);
     bench.remake();
     assert_eq!(bench.refused(|row| matches!(row, Row::Plan(1, _))), []);
     let pair =
@@ -47,6 +41,7 @@ fn a_guests_row_waits_for_the_plan_of_its_peer() {
     assert!(bench.difference().contains(&pair(1, 1)));
     // One of the own bond waits for no peer's.
     let (mac_of_guest, address) = guest(2);
+    let now = Time::from_millis(1);
     let named = SeenAddress { vlan: 0, address, mac: mac_of_guest, named: now };
     let seen = SeenGuests { last_sent: vec![(mac_of_guest, now)], addresses: vec![named] };
     bench.arp_plus.handle(now, Input::Guests(&seen));
@@ -99,4 +94,18 @@ fn what_changes_back_before_it_is_written_is_not_written() {
     bench.members = before;
     bench.remake();
     assert_eq!(bench.difference(), []);
+}
+
+#[test]
+fn nothing_new_points_at_a_plan_that_could_not_be_written_again() {
+    let mut bench = Bench::new(2, TableImage::default());
+    bench.hear(Kind::Change, 2, 1);
+    bench.write();
+    // Its plan is another one, and a guest is behind it.
+    bench.members[0].weight_mbit = 10;
+    let (mac, address) = guest(1);
+    bench.hear_proven(2, 2, vec![Guest { vlan: 0, mac, addresses: vec![address] }]);
+    bench.remake_peers(&[2]);
+    assert_eq!(bench.refused(|row| matches!(row, Row::Plan(..))), []);
+    assert!(matches!(bench.difference()[..], [Row::Plan(1, Some(_)), ..]));
 }
