@@ -179,3 +179,15 @@ fn a_peer_that_the_kernel_has_as_a_neighbour_is_no_plain_host() {
     assert!(lanes.iter().all(|lane| lane.lane.peer != PeerKey::Plain(mac)));
     assert_eq!(two.hosts[0].plain_host(mac), None);
 }
+
+//= docs/arp-plus.md#6.8 type=test
+#[test]
+fn who_answers_has_not_left_whoever_says_so() {
+    let mut two = Two::met(&[0, 0], &settings());
+    let sequence = two.hosts[0].arp_plus().peer(&OTHER).and_then(|peer| peer.sequence).expect("it spoke");
+    let clear = says(Kind::Clear, 2, sequence.wrapping_add(1));
+    two.handle(0, Input::Frame { slot: 0, bytes: &clear, heard_again: false });
+    assert!(two.hosts[0].plan_of(&OTHER).is_some(), "it is asked first");
+    two.pass(1000);
+    assert!(two.hosts[0].plan_of(&OTHER).is_some());
+}
