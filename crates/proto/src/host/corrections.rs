@@ -24,9 +24,10 @@ const SUSPECT_ROUNDS: u32 = 3;
 const GAIN_PERCENT: u64 = 125;
 /// One that carries so many parts of a hundred of what it was corrected to is what it told again.
 const AGAIN_PERCENT: u64 = 150;
-/// What is carried is a told weight, or what another one carries, if it is as near to that, in parts of a thousand: members of the
-/// same kind stay equals.
-const SAME_PERMILLE: u64 = 125;
+/// What is carried is a told weight, or what another one carries, if it is no more above or below that, in parts of a thousand of it:
+/// members of the same kind stay equals. In a flow's first second a member carries less than it can.
+const SAME_ABOVE_PERMILLE: u64 = 125;
+const SAME_BELOW_PERMILLE: u64 = 300;
 
 /// A weight, and what stands in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +52,6 @@ impl Corrections {
     pub fn weight(&self, peer: &PeerKey, end: End, told_mbit: u32) -> u32 {
         let known = self.0.get(peer).and_then(|ends| ends.get(&end));
         known.filter(|known| known.told_mbit == told_mbit).map_or(told_mbit, |known| known.mbit)
-    }
-
-    /// Whether members are corrected in plans to that peer.
-    pub fn has(&self, peer: &PeerKey) -> bool {
-        self.0.contains_key(peer)
     }
 
     fn of(&mut self, peer: PeerKey) -> &mut BTreeMap<End, Correction> {
@@ -177,8 +173,11 @@ const fn kbit(mbit: u32) -> u64 {
 
 /// That rate in Mbit/s, or a weight next to it.
 fn like_others(rate: u64, told: impl Iterator<Item = u32>) -> u32 {
-    let nearest = told.min_by_key(|told| kbit(*told).abs_diff(rate));
-    let near = nearest.filter(|told| kbit(*told).abs_diff(rate) * 1000 <= rate * SAME_PERMILLE);
+    let is_near = |told: &u32| {
+        let permille = if kbit(*told) < rate { SAME_ABOVE_PERMILLE } else { SAME_BELOW_PERMILLE };
+        kbit(*told).abs_diff(rate) * 1000 <= kbit(*told) * permille
+    };
+    let near = told.filter(is_near).min_by_key(|told| kbit(*told).abs_diff(rate));
     near.unwrap_or_else(|| u32::try_from(rate.div_ceil(1000)).unwrap_or(u32::MAX)).max(1)
 }
 

@@ -233,11 +233,6 @@ impl Rates {
         self.plans.retain(|number, _| is_there(*number));
     }
 
-    /// Forgets what was measured of the lanes of a plan.
-    pub fn forget(&mut self, number: u32) {
-        self.plans.remove(&number);
-    }
-
     /// The plans that are not spread by weights.
     pub fn in_use(&self) -> impl Iterator<Item = u32> + '_ {
         self.plans.iter().filter(|(_, plan)| plan.in_use.is_some()).map(|(number, _)| *number)
@@ -303,10 +298,20 @@ impl PlanRates {
         self.lanes.len() == lanes.len() && self.lanes.iter().zip(lanes).all(same)
     }
 
-    /// The plan has these lanes now; what was measured of one that stays is kept. Whether its rates are other ones now.
+    /// The plan has these lanes now. What was measured of one that stays is kept if as many lanes as before share the members at its
+    /// ends: what it carried beside others says nothing of what it carries without them. Whether its rates are other ones now.
     fn replace_lanes(&mut self, lanes: &[Lane]) -> bool {
         let old = std::mem::take(&mut self.lanes);
-        let known = |lane: &Lane| old.iter().find(|known| known.is(lane)).cloned();
+        let sharing = |slot: u8, mac: Option<MacAddr>| {
+            let count = |is: &dyn Fn(u8, Option<MacAddr>) -> bool| {
+                let before = old.iter().filter(|lane| is(lane.slot, lane.peer_mac)).count();
+                (before, lanes.iter().filter(|lane| is(lane.slot, lane.peer_mac)).count())
+            };
+            [count(&|other, _| other == slot), count(&|_, other| other == mac)]
+        };
+        let is_alike =
+            |lane: &Lane| sharing(lane.slot, lane.peer_mac).iter().all(|(before, now)| before == now);
+        let known = |lane: &Lane| old.iter().find(|known| known.is(lane)).filter(|_| is_alike(lane)).cloned();
         self.lanes = lanes.iter().map(|lane| known(lane).unwrap_or_else(|| LaneRate::new(lane))).collect();
         self.in_use = None;
         self.choose()

@@ -92,10 +92,6 @@ impl Host {
         let members = &self.members;
         let fixed = |end| members.iter().any(|member| member.weight_fixed && end == End::Own(member.slot));
         if self.learned.take(peer.key, &round, &told, fixed, lanes) {
-            if self.learned.corrections().has(&peer.key) {
-                // Its lanes were measured while others shared the members at their ends.
-                self.rates.forget(number);
-            }
             self.differ.peers.insert(peer.key);
         }
     }

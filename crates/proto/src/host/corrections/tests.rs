@@ -245,8 +245,8 @@ fn two_that_told_too_much_are_corrected_at_once() {
 #[test]
 fn what_is_carried_is_a_told_weight_if_it_is_near_to_one() {
     let like = |kbit| like_others(kbit, [20, 100].into_iter());
-    assert_eq!([17_777, 17_778, 20_000, 22_857, 22_858].map(like), [18, 20, 20, 20, 23]);
-    assert_eq!([88_888, 88_889, 114_285, 114_286].map(like), [89, 100, 100, 115]);
+    assert_eq!([13_999, 14_000, 20_000, 22_500, 22_501].map(like), [14, 20, 20, 20, 23]);
+    assert_eq!([69_999, 70_000, 112_500, 112_501].map(like), [70, 100, 100, 113]);
     assert_eq!([0, 1, 1000, 1001].map(like), [1, 1, 1, 2], "it carries something");
     assert_eq!(like_others(7001, std::iter::empty()), 8);
 }

@@ -218,6 +218,40 @@ fn a_lane_beside_one_of_fixed_weight_is_given_what_it_can_carry() {
 }
 
 #[test]
+fn what_a_lane_carried_beside_others_says_nothing_without_them() {
+    let known =
+        |bed: &Bed| -> Vec<bool> { bed.rates.measured(7, &bed.lanes).iter().map(Option::is_some).collect() };
+    let mut bed = Bed::new(&[100; 4], &[100; 4]);
+    bed.send(5, u64::MAX);
+    assert_eq!(known(&bed), [true; 4]);
+    // Another lane by the own member of the first, and into the peer's of the second; then without it again.
+    for with in [true, false] {
+        match with {
+            true => bed.lanes.push(Lane { slot: 0, ..bed.lanes[1] }),
+            false => _ = bed.lanes.pop(),
+        }
+        bed.counts = vec![LaneCount::default(); bed.lanes.len()];
+        bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
+        assert_eq!(known(&bed)[..4], [false, false, true, true], "with it: {with}");
+    }
+    // A lane that goes with the members at its ends is nothing to the others.
+    bed.lanes.remove(3);
+    bed.counts.pop();
+    bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
+    assert_eq!(known(&bed), [false, false, true]);
+    // What is measured while others share a member is forgotten without them.
+    bed.lanes.push(Lane { slot: 2, ..bed.lanes[0] });
+    bed.counts = vec![LaneCount::default(); 4];
+    bed.real = vec![100_000; 4];
+    bed.send(5, u64::MAX);
+    assert_eq!(known(&bed), [true; 4]);
+    bed.lanes.pop();
+    bed.counts = vec![LaneCount::default(); 3];
+    bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
+    assert_eq!(known(&bed), [false, true, false]);
+}
+
+#[test]
 fn other_lanes_keep_what_is_known_of_those_that_stay() {
     let mut bed = Bed::new(&[10_000, 10_000, 10_000], &[100, 20, 100]);
     bed.send(20, u64::MAX);
