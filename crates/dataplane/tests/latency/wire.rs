@@ -3,7 +3,6 @@
 use crate::rig::{Rig, ip, new_namespace, own, peer};
 use linkbraid_dataplane::{CallHook, Error, Latency, LatencyMeter, Stage};
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     process::Command,
     sync::{
         OnceLock,
@@ -117,28 +116,30 @@ pub fn tc(line: &str) {
     assert!(done.status.success(), "tc {line}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Until it is so.
-pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Whether it is so before long.
+pub fn comes(mut is_so: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + SOON;
     while !is_so() {
-        assert!(Instant::now() < until, "waited too long for {what}");
+        if Instant::now() >= until {
+            return false;
+        }
         std::thread::yield_now();
     }
+    true
+}
+
+/// Until it is so.
+pub fn wait_for(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(comes(is_so), "waited too long for {what}");
 }
 
 /// Of a thousand frames that wait in a queue, on a busy machine, the kernel (6.18) gives about one to the driver without running
-/// the programs at any of the tracepoints there; nobody knows why. So what is counted exactly has to be so in one of these turns.
+/// the programs at any of the tracepoints there; nobody knows why. So all have to be counted in one of these turns.
 const TURNS: usize = 3;
 
-/// Runs a test of what a queue delays. If it fails it is run again.
-pub fn in_one_turn(test: impl Fn()) {
-    for _ in 1..TURNS {
-        if catch_unwind(AssertUnwindSafe(&test)).is_ok() {
-            return;
-        }
-        eprintln!("once more");
-    }
-    test();
+/// Runs a test of what a queue delays, which says whether all frames were counted; again if they were not.
+pub fn in_one_turn(test: impl Fn() -> bool) {
+    assert!((0..TURNS).any(|_| test()), "frames were missing in each turn");
 }
 
 /// The ways to notice send calls that this kernel allows.

@@ -105,6 +105,9 @@ impl End {
     }
 }
 
+/// The members at both ends of a lane: the own slot, and the peer's MAC.
+type Ends = (u8, Option<MacAddr>);
+
 /// What all lanes of a plan that end at a member carried in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EndCount {
@@ -302,16 +305,14 @@ impl PlanRates {
     /// ends: what it carried beside others says nothing of what it carries without them. Whether its rates are other ones now.
     fn replace_lanes(&mut self, lanes: &[Lane]) -> bool {
         let old = std::mem::take(&mut self.lanes);
-        let sharing = |slot: u8, mac: Option<MacAddr>| {
-            let count = |is: &dyn Fn(u8, Option<MacAddr>) -> bool| {
-                let before = old.iter().filter(|lane| is(lane.slot, lane.peer_mac)).count();
-                (before, lanes.iter().filter(|lane| is(lane.slot, lane.peer_mac)).count())
-            };
-            [count(&|other, _| other == slot), count(&|_, other| other == mac)]
+        let before: Vec<Ends> = old.iter().map(|lane| (lane.slot, lane.peer_mac)).collect();
+        let now: Vec<Ends> = lanes.iter().map(|lane| (lane.slot, lane.peer_mac)).collect();
+        let sharing = |lane: &Lane, all: &[Ends]| {
+            let slots = all.iter().filter(|(slot, _)| *slot == lane.slot).count();
+            (slots, all.iter().filter(|(_, mac)| *mac == lane.peer_mac).count())
         };
-        let is_alike =
-            |lane: &Lane| sharing(lane.slot, lane.peer_mac).iter().all(|(before, now)| before == now);
-        let known = |lane: &Lane| old.iter().find(|known| known.is(lane)).filter(|_| is_alike(lane)).cloned();
+        let is_alike = |lane: &Lane| sharing(lane, &before) == sharing(lane, &now);
+        let known = |lane: &Lane| old.iter().find(|known| known.is(lane) && is_alike(lane)).cloned();
         self.lanes = lanes.iter().map(|lane| known(lane).unwrap_or_else(|| LaneRate::new(lane))).collect();
         self.in_use = None;
         self.choose()
