@@ -67,14 +67,18 @@ fn prometheus_scrapes_two_hosts_and_a_pulled_cable_fires_the_alert() {
     };
     until("both hosts to be up", || prometheus.query("up == 1").len(), |up| *up == 2);
     // What was measured is known once something has waited for it.
-    let is_measured = || !prometheus.query("linkbraid_lane_measured_bytes_per_second").is_empty();
-    for _ in 0..5 {
-        if is_measured() {
-            break;
+    let wait_measured = |of: &str| {
+        let series = format!("linkbraid_{of}_measured_bytes_per_second");
+        let is_measured = || !prometheus.query(&series).is_empty();
+        for _ in 0..5 {
+            if is_measured() {
+                break;
+            }
+            traffic::reaches(a, b, &traffic::tcp(), |_| true);
         }
-        traffic::reaches(a, b, &traffic::tcp(), |_| true);
-    }
-    until("measured rates", is_measured, |is| *is);
+        until(&series, is_measured, |is| *is);
+    };
+    wait_measured("lane");
     assert_eq!(prometheus.firing(), Vec::<Value>::new(), "all is well");
     let left = prometheus.query(r#"linkbraid_peer_redundancy_left{instance="a"}"#);
     assert_eq!(left, [1.0], "two links at each end");
@@ -88,6 +92,14 @@ fn prometheus_scrapes_two_hosts_and_a_pulled_cable_fires_the_alert() {
     let left = || prometheus.query(r#"linkbraid_peer_redundancy_left{instance="a"}"#);
     until("no more redundancy", left, |left| *left == [0.0]);
 
+    link.carrier(true).expect("plugs in");
+    until("the alert to end", || fires("a", "LinkbraidMemberDown"), |fires| !fires);
+    let took = prometheus.query(r#"linkbraid_detection_seconds_count{instance="a",kind="lane",state="up"}"#);
+    assert!(took.iter().sum::<f64>() >= 1.0, "{took:?}");
+
+    // What lanes carried beside those that are gone is forgotten with them.
+    wait_measured("lane");
+    wait_measured("member");
     let expressions = prometheus::expressions();
     assert!(expressions.len() > 30, "{} expressions", expressions.len());
     for expression in expressions {
@@ -98,10 +110,6 @@ fn prometheus_scrapes_two_hosts_and_a_pulled_cable_fires_the_alert() {
         found.unwrap_or_else(|e| panic!("{e}"));
     }
 
-    link.carrier(true).expect("plugs in");
-    until("the alert to end", || fires("a", "LinkbraidMemberDown"), |fires| !fires);
-    let took = prometheus.query(r#"linkbraid_detection_seconds_count{instance="a",kind="lane",state="up"}"#);
-    assert!(took.iter().sum::<f64>() >= 1.0, "{took:?}");
     net.kill("b");
     until("the alert of the daemon", || fires("b", "LinkbraidNotScraped"), |fires| *fires);
 }
