@@ -12,10 +12,12 @@
 //!   were measured.
 
 use crate::{Time, plan::Lane};
+use carry_over::carry_over;
 use linkbraid_wire::MacAddr;
 use std::{collections::HashMap, time::Duration};
 use stripe::{Stripe, Use};
 
+mod carry_over;
 mod stripe;
 
 pub use stripe::StripeBasis;
@@ -105,8 +107,10 @@ impl End {
     }
 }
 
-/// The members at both ends of a lane: the own slot, and the peer's MAC.
-type Ends = (u8, Option<MacAddr>);
+/// The members at both ends of a lane.
+fn both_ends(slot: u8, peer_mac: Option<MacAddr>) -> impl Iterator<Item = End> {
+    std::iter::once(End::Own(slot)).chain(peer_mac.map(End::Peer))
+}
 
 /// What all lanes of a plan that end at a member carried in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -301,19 +305,9 @@ impl PlanRates {
         self.lanes.len() == lanes.len() && self.lanes.iter().zip(lanes).all(same)
     }
 
-    /// The plan has these lanes now. What was measured of one that stays is kept if as many lanes as before share the members at its
-    /// ends: what it carried beside others says nothing of what it carries without them. Whether its rates are other ones now.
+    /// The plan has these lanes now. Whether its rates are other ones now.
     fn replace_lanes(&mut self, lanes: &[Lane]) -> bool {
-        let old = std::mem::take(&mut self.lanes);
-        let before: Vec<Ends> = old.iter().map(|lane| (lane.slot, lane.peer_mac)).collect();
-        let now: Vec<Ends> = lanes.iter().map(|lane| (lane.slot, lane.peer_mac)).collect();
-        let sharing = |lane: &Lane, all: &[Ends]| {
-            let slots = all.iter().filter(|(slot, _)| *slot == lane.slot).count();
-            (slots, all.iter().filter(|(_, mac)| *mac == lane.peer_mac).count())
-        };
-        let is_alike = |lane: &Lane| sharing(lane, &before) == sharing(lane, &now);
-        let known = |lane: &Lane| old.iter().find(|known| known.is(lane) && is_alike(lane)).cloned();
-        self.lanes = lanes.iter().map(|lane| known(lane).unwrap_or_else(|| LaneRate::new(lane))).collect();
+        self.lanes = carry_over(&self.lanes, lanes);
         self.in_use = None;
         self.choose()
     }
@@ -363,7 +357,7 @@ impl PlanRates {
         for lane in &self.lanes {
             let kbit = lane.bytes().saturating_mul(8000) / elapsed_us;
             let waited = u64::from(lane.busy_us()) * 100 >= elapsed_us.saturating_mul(BUSY_PERCENT);
-            for end in std::iter::once(End::Own(lane.slot)).chain(lane.peer_mac.map(End::Peer)) {
+            for end in both_ends(lane.slot, lane.peer_mac) {
                 match ends.iter_mut().find(|known| known.end == end) {
                     Some(known) => {
                         known.lanes += 1;

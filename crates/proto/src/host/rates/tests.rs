@@ -252,6 +252,47 @@ fn what_a_lane_carried_beside_others_says_nothing_without_them() {
 }
 
 #[test]
+fn a_slow_member_is_not_sent_far_too_much_when_another_one_fails() {
+    let mut bed = Bed::new(&[100; 3], &[100, 20, 100]);
+    bed.send(10, u64::MAX);
+    let [first, second, _] = bed.lanes[..] else { panic!("three lanes") };
+    // The third own member fails, and the second one leads to its peer's member too.
+    bed.lanes[2].slot = 1;
+    bed.counts = vec![LaneCount::default(); 3];
+    bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
+    let parts = |shares: Vec<u64>| -> Vec<u64> {
+        let sum: u64 = shares.iter().sum();
+        shares.iter().map(|share| (share * 120 + sum / 2) / sum).collect()
+    };
+    assert_eq!(parts(bed.shares()), [100, 10, 10]);
+    let known: Vec<bool> = bed.rates.measured(7, &bed.lanes).iter().map(Option::is_some).collect();
+    assert_eq!(known, [true, false, false]);
+    // It is back: what the second one carries is known, what the third one does is not.
+    bed.real = vec![100_000, 10_000, 10_000];
+    bed.send(10, u64::MAX);
+    let third = Lane { slot: 2, ..bed.lanes[2] };
+    bed.lanes = vec![first, second, third];
+    bed.counts = vec![LaneCount::default(); 3];
+    bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
+    // The third one counts as the others suggest, 60 of their 100 and 20.
+    assert_eq!(parts(bed.shares()), [67, 13, 40]);
+}
+
+#[test]
+fn what_all_lanes_of_a_member_carry_says_nothing_of_the_members_at_their_other_ends() {
+    let mut bed = Bed::new(&[100; 3], &[25; 3]);
+    let own = bed.lanes.clone();
+    bed.lanes.iter_mut().for_each(|lane| lane.slot = 0);
+    bed.send(5, u64::MAX);
+    bed.lanes = own;
+    bed.counts = vec![LaneCount::default(); 3];
+    bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
+    let known: Vec<Option<u64>> =
+        bed.rates.plans[&7].lanes.iter().map(|lane| Some(lane.rate_kbit? / 1000)).collect();
+    assert_eq!(known, [Some(75), None, None]);
+}
+
+#[test]
 fn other_lanes_keep_what_is_known_of_those_that_stay() {
     let mut bed = Bed::new(&[10_000, 10_000, 10_000], &[100, 20, 100]);
     bed.send(20, u64::MAX);
