@@ -375,8 +375,11 @@ impl Host {
             self.tables.update(&sources, peers.iter().copied());
             peers.into_iter().for_each(|peer| self.report_plan_of(peer));
         }
-        // Plans are made by weights.
+        // Plans are made by weights. One with other lanes is spread by what is known of them from the start.
         for number in self.rates.in_use().collect::<Vec<_>>() {
+            if let Some(plan) = self.tables.image().plans.get(&number) {
+                self.rates.follow(number, &plan.lanes, |slot| own.is_fixed(slot));
+            }
             self.tables.set_rates(number, &self.rates);
         }
         self.written_or_not();

@@ -63,6 +63,11 @@ impl OwnSide {
         OwnSide { corrections: corrections.clone(), ..self }
     }
 
+    /// Whether the weight of the member in this slot is its rate.
+    pub const fn is_fixed(&self, slot: u8) -> bool {
+        self.fixed & 1 << slot != 0
+    }
+
     /// The numbers of the classes.
     pub fn class_numbers(&self) -> impl Iterator<Item = u8> + '_ {
         self.classes.iter().map(|class| class.terms.number)
@@ -103,8 +108,7 @@ impl OwnSide {
             |name: &str| self.classes.iter().find(|class| class.name == name).map(|class| class.terms.number);
         let mut theirs = peer_ends(peer, number_of, WEIGHT_MBIT_UNKNOWN);
         let mut own = self.ends.clone();
-        let free =
-            own.iter_mut().map(|end| &mut end.member).filter(|member| self.fixed & 1 << member.slot == 0);
+        let free = own.iter_mut().map(|end| &mut end.member).filter(|member| !self.is_fixed(member.slot));
         for PlanMember { slot, weight_mbit, .. } in free {
             *weight_mbit = self.corrections.weight(&peer.key, End::Own(*slot), *weight_mbit);
         }

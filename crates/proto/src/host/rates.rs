@@ -165,6 +165,8 @@ struct LaneRate {
 struct PlanRates {
     began: Time,
     lanes: Vec<LaneRate>,
+    /// Nothing was counted of these lanes yet.
+    is_new: bool,
     /// In which something waited; and whether something did on all lanes in the last one.
     busy_rounds: u32,
     all_busy: bool,
@@ -207,11 +209,11 @@ impl Rates {
             return false;
         }
         let plan = self.plans.entry(number).or_insert_with(|| PlanRates::new(now));
-        let is_other = !plan.are(lanes);
-        let mut changed = is_other && plan.replace_lanes(lanes);
+        let mut changed = plan.follow(lanes, &fixed);
         for (lane, now_told) in plan.lanes.iter_mut().zip(lanes) {
             (lane.weight_kbit, lane.fixed) = (now_told.weight.max(1).into(), fixed(now_told.slot));
         }
+        let is_other = std::mem::take(&mut plan.is_new);
         let elapsed = now.since(plan.began);
         let is_again = plan.lanes.iter().zip(counts).any(|(lane, count)| lane.began_again(count, elapsed));
         plan.lanes.iter_mut().zip(counts).for_each(|(lane, count)| lane.last = *count);
@@ -228,6 +230,13 @@ impl Rates {
         plan.began = now;
         plan.lanes.iter_mut().for_each(|lane| lane.begun = lane.last);
         changed
+    }
+
+    /// Those of a plan that has these lanes now.
+    pub fn follow(&mut self, number: u32, lanes: &[Lane], fixed: impl Fn(u8) -> bool) {
+        if let Some(plan) = self.plans.get_mut(&number) {
+            plan.follow(lanes, fixed);
+        }
     }
 
     /// What the last round of a plan was, once.
@@ -289,6 +298,7 @@ impl PlanRates {
         PlanRates {
             began: now,
             lanes: Vec::new(),
+            is_new: true,
             busy_rounds: 0,
             all_busy: false,
             carried_before: 0,
@@ -305,10 +315,14 @@ impl PlanRates {
         self.lanes.len() == lanes.len() && self.lanes.iter().zip(lanes).all(same)
     }
 
-    /// The plan has these lanes now. Whether its rates are other ones now.
-    fn replace_lanes(&mut self, lanes: &[Lane]) -> bool {
+    /// The plan has these lanes now. Whether that makes its rates other ones.
+    fn follow(&mut self, lanes: &[Lane], fixed: impl Fn(u8) -> bool) -> bool {
+        if self.are(lanes) {
+            return false;
+        }
         self.lanes = carry_over(&self.lanes, lanes);
-        self.in_use = None;
+        self.lanes.iter_mut().for_each(|lane| lane.fixed = fixed(lane.slot));
+        (self.is_new, self.in_use) = (true, None);
         self.choose()
     }
 

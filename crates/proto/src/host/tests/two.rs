@@ -275,6 +275,25 @@ fn what_lanes_deliver_is_what_their_plan_is_spread_by_as_long_as_there_is_one() 
 }
 
 #[test]
+fn lanes_of_a_plan_without_a_member_are_spread_by_what_is_known_of_the_others_at_once() {
+    let known = [((0, 0), 66_666), ((0, 1), 10_000), ((1, 1), 6_666), ((1, 2), 13_333)];
+    let with_fixed = [((0, 0), 66_666), ((0, 1), 10_000), ((1, 1), 333_334), ((1, 2), 666_667)];
+    for (weight_fixed, wanted) in [(false, known), (true, with_fixed)] {
+        let mut two = Two::met(&[0, 0, 0], &settings());
+        let mut members = two.members(0);
+        members[1].weight_fixed = weight_fixed;
+        two.handle(0, Input::Members(members.clone()));
+        two.count(5, &[(two.plan(), &[100_000, 20_000, 100_000])]);
+        members[2].carrier = false;
+        two.handle(0, Input::Members(members));
+        let plan = &two.hosts[0].image().plans[&two.plan()];
+        let ends = plan.lanes.iter().map(|lane| (lane.slot, lane.peer_mac.expect("to the peer").0[5]));
+        let rates: Vec<((u8, u8), u32)> = ends.zip(plan.rates.iter().copied()).collect();
+        assert_eq!(rates, wanted, "fixed: {weight_fixed}");
+    }
+}
+
+#[test]
 fn a_weight_that_the_user_fixed_is_the_rate() {
     let mut two = Two::met(&[0, 1], &settings());
     let mut members = two.members(0);
