@@ -12,7 +12,7 @@
 //!   were measured.
 
 use crate::{Time, plan::Lane};
-use carry_over::carry_over;
+use carry_over::Past;
 use linkbraid_wire::MacAddr;
 use std::{collections::HashMap, time::Duration};
 use stripe::{Stripe, Use};
@@ -167,6 +167,7 @@ struct PlanRates {
     lanes: Vec<LaneRate>,
     /// Nothing was counted of these lanes yet.
     is_new: bool,
+    past: Past,
     /// In which something waited; and whether something did on all lanes in the last one.
     busy_rounds: u32,
     all_busy: bool,
@@ -299,6 +300,7 @@ impl PlanRates {
             began: now,
             lanes: Vec::new(),
             is_new: true,
+            past: Past::default(),
             busy_rounds: 0,
             all_busy: false,
             carried_before: 0,
@@ -320,7 +322,7 @@ impl PlanRates {
         if self.are(lanes) {
             return false;
         }
-        self.lanes = carry_over(&self.lanes, lanes);
+        self.lanes = self.past.carry_over(&self.lanes, lanes);
         self.lanes.iter_mut().for_each(|lane| lane.fixed = fixed(lane.slot));
         (self.is_new, self.in_use) = (true, None);
         self.choose()
@@ -344,6 +346,7 @@ impl PlanRates {
             }
             if self.quiet >= FORGET {
                 self.lanes.iter_mut().for_each(LaneRate::forget);
+                self.past.forget();
                 self.round = Some(Round::Forgotten);
             }
             return;

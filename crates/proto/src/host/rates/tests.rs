@@ -224,22 +224,22 @@ fn what_a_lane_carried_beside_others_says_nothing_without_them() {
     let mut bed = Bed::new(&[100; 4], &[100; 4]);
     bed.send(5, u64::MAX);
     assert_eq!(known(&bed), [true; 4]);
-    // Another lane by the own member of the first, and into the peer's of the second; then without it again.
-    for with in [true, false] {
+    // Another lane by the own member of the first, and into the peer's of the second; then it is as before.
+    for (with, wanted) in [(true, [false, false, true, true]), (false, [true; 4])] {
         match with {
             true => bed.lanes.push(Lane { slot: 0, ..bed.lanes[1] }),
             false => _ = bed.lanes.pop(),
         }
         bed.counts = vec![LaneCount::default(); bed.lanes.len()];
         bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
-        assert_eq!(known(&bed)[..4], [false, false, true, true], "with it: {with}");
+        assert_eq!(known(&bed)[..4], wanted, "with it: {with}");
     }
     // A lane that goes with the members at its ends is nothing to the others.
     bed.lanes.remove(3);
     bed.counts.pop();
     bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
-    assert_eq!(known(&bed), [false, false, true]);
-    // What is measured while others share a member is forgotten without them.
+    assert_eq!(known(&bed), [true; 3]);
+    // What is measured while others share a member is nothing without them.
     bed.lanes.push(Lane { slot: 2, ..bed.lanes[0] });
     bed.counts = vec![LaneCount::default(); 4];
     bed.real = vec![100_000; 4];
@@ -248,7 +248,7 @@ fn what_a_lane_carried_beside_others_says_nothing_without_them() {
     bed.lanes.pop();
     bed.counts = vec![LaneCount::default(); 3];
     bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
-    assert_eq!(known(&bed), [false, true, false]);
+    assert_eq!(known(&bed), [true; 3], "as before");
 }
 
 #[test]
@@ -267,15 +267,32 @@ fn a_slow_member_is_not_sent_far_too_much_when_another_one_fails() {
     assert_eq!(parts(bed.shares()), [100, 10, 10]);
     let known: Vec<bool> = bed.rates.measured(7, &bed.lanes).iter().map(Option::is_some).collect();
     assert_eq!(known, [true, false, false]);
-    // It is back: what the second one carries is known, what the third one does is not.
+    // It is back.
     bed.real = vec![100_000, 10_000, 10_000];
     bed.send(10, u64::MAX);
     let third = Lane { slot: 2, ..bed.lanes[2] };
     bed.lanes = vec![first, second, third];
     bed.counts = vec![LaneCount::default(); 3];
     bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts);
-    // The third one counts as the others suggest, 60 of their 100 and 20.
-    assert_eq!(parts(bed.shares()), [67, 13, 40]);
+    assert_eq!(parts(bed.shares()), [55, 11, 55], "as before");
+}
+
+#[test]
+fn what_was_measured_long_ago_is_not_remembered() {
+    let mut bed = Bed::new(&[100; 2], &[100, 20]);
+    bed.send(10, u64::MAX);
+    let both = bed.lanes.clone();
+    let known_again = |bed: &mut Bed| {
+        for lanes in [both[..1].to_vec(), both.clone()] {
+            bed.counts = vec![LaneCount::default(); lanes.len()];
+            bed.rates.follow(7, &lanes, |_| false);
+            bed.lanes = lanes;
+        }
+        bed.rates.measured(7, &bed.lanes).iter().all(Option::is_some)
+    };
+    assert!(known_again(&mut bed));
+    bed.send(400, 10_000);
+    assert!(!known_again(&mut bed));
 }
 
 #[test]
