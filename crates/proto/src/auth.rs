@@ -41,7 +41,7 @@ const CONTEXT: &[u8] = b"linkbraid ARP+ AUTH 1";
 
 const CHALLENGES: Rate = Rate { at_once: limits::AUTH_AT_ONCE, a_second: limits::AUTH_RATE };
 
-/// The number of PROBEs and PROBE-REPLYs that are no lane's.
+/// The number of PROBEs and PROBE-REPLYs that are no lane's: what [`Probe::default`] has.
 const CHALLENGE_NUMBER: u32 = 0;
 
 /// What is asked of the ARP+ frames of others.
@@ -266,24 +266,20 @@ impl Auth {
     fn ask(&mut self, now: Time, port: Port<'_>, to: MacAddr) {
         //= docs/arp-plus.md#15.6
         let place = (port.slot, to);
-        let open = self.challenges.get(&place).copied();
-        if open.is_some_and(|open| now.since(open.sent) < limits::AUTH_REPEAT) {
+        let asked = self.challenges.get(&place);
+        if asked.is_some_and(|asked| now.since(asked.sent) < limits::AUTH_REPEAT) {
             return;
         }
-        if self.challenges.len() >= limits::AUTH_CHALLENGES_MAX {
-            self.challenges.retain(|_, open| is_open(now, open));
-        }
-        let has_room = open.is_some() || self.challenges.len() < limits::AUTH_CHALLENGES_MAX;
-        if !has_room || !self.challenged.take(now, CHALLENGES) {
+        if !self.challenged.take(now, CHALLENGES) {
             return self.counters.one(Counter::LimitChallenges);
         }
-        let open = open.filter(|open| is_open(now, open));
-        let (nonce, since) = match open {
-            Some(open) => (open.nonce, open.since),
-            None => (self.numbers.next(), now),
-        };
-        self.challenges.insert(place, Challenge { nonce, since, sent: now });
-        if self.send(now, port, to, Probe { kind: ProbeKind::Probe, nonce, ..Probe::default() }) {
+        // What may be asked in a second bounds how many are left.
+        self.challenges.retain(|_, open| is_open(now, open));
+        let new = || Challenge { nonce: self.numbers.next(), since: now, sent: now };
+        let open = self.challenges.entry(place).or_insert_with(new);
+        open.sent = now;
+        let nonce = open.nonce;
+        if self.send(now, port, to, (ProbeKind::Probe, nonce, 0)) {
             self.counters.one(Counter::Challenged);
         }
     }
@@ -305,14 +301,14 @@ impl Auth {
             return self.counters.one(Counter::LimitAnswers);
         }
         let (nonce, echo) = (self.numbers.next(), frame.probe.nonce);
-        if self.send(now, port, frame.src, Probe { kind: ProbeKind::Reply, nonce, echo, ..Probe::default() })
-        {
+        if self.send(now, port, frame.src, (ProbeKind::Reply, nonce, echo)) {
             self.counters.one(Counter::Answered);
         }
     }
 
-    fn send(&mut self, now: Time, port: Port<'_>, to: MacAddr, probe: Probe) -> bool {
-        let probe = Probe { host: self.host, epoch: self.epoch, number: CHALLENGE_NUMBER, ..probe };
+    fn send(&mut self, now: Time, port: Port<'_>, to: MacAddr, what: (ProbeKind, u64, u64)) -> bool {
+        let ((kind, nonce, echo), host, epoch) = (what, self.host, self.epoch);
+        let probe = Probe { kind, nonce, echo, host, epoch, ..Probe::default() };
         let frame = emit_probe(to, port.mac, &probe).ok().and_then(|frame| self.sign(now, frame));
         let is_sent = frame.is_some();
         self.out.extend(frame.map(|frame| Action::Send { slot: port.slot, frame }));

@@ -295,10 +295,7 @@ pub const AUTH_SENDERS_MAX: usize = 16_384;
 /// those that were sent meanwhile. Members speak each second.
 pub const AUTH_PROOF_LIVES: Duration = Duration::from_secs(2);
 
-/// Most questions to members of other hosts that wait for an answer.
-pub const AUTH_CHALLENGES_MAX: usize = 4096;
-
-/// Such questions that may leave at once, and as many answers: a whole LAN that starts together...
+/// Questions to members of other hosts that may leave at once, and as many answers: a whole LAN that starts together...
 pub const AUTH_AT_ONCE: u32 = 1024;
 
 /// ...and those in a second after these. Only who holds the key, or recorded one who does, causes any.

@@ -264,6 +264,27 @@ fn questions_and_answers_are_limited() {
         assert!(!one.hears(at(ms), &frame));
     }
     assert_eq!(one.sends().len(), 4);
+    let mut asked_at = |ms| {
+        let frame = stranger.says(at(ms));
+        assert!(!one.hears(at(ms), &frame));
+        one.sends().len()
+    };
+    assert_eq!([5000, 5299, 5300].map(&mut asked_at), [1, 0, 1]);
+}
+
+//= docs/arp-plus.md#15.6 type=test
+#[test]
+fn a_question_that_is_repeated_within_a_second_is_the_same_one() {
+    let mut one = Node::new(1, 11, settings(Mode::Require, &[1]));
+    let mut other = Node::new(2, 22, settings(Mode::Require, &[1]));
+    let mut nonce = |ms| {
+        one.hears(at(ms), &other.says(at(ms)));
+        parse_probe(&one.sends()[0]).expect("a question").probe.nonce
+    };
+    let nonces = [0, 999, 1299].map(&mut nonce);
+    assert_eq!(nonces[0], nonces[1]);
+    assert_ne!(nonces[1], nonces[2], "its second is over");
+    assert_eq!(one.auth.challenges.len(), 1);
 }
 
 //= docs/arp-plus.md#15.2 type=test
@@ -466,6 +487,7 @@ fn an_answer_brings_the_nonce_back_and_says_whose_it_is() {
     let asked = parse_probe(&question).expect("a question");
     assert_eq!((asked.src, asked.dst, asked.probe.kind), (other.mac, one.mac, ProbeKind::Probe));
     assert_eq!((asked.probe.host, asked.probe.epoch, asked.probe.echo), (HostId([2; 16]), 1, 0));
+    assert_eq!(asked.probe.number, CHALLENGE_NUMBER);
     one.hears(at(0), &question);
     let sent = one.sends().into_iter().filter_map(|frame| parse_probe(&frame).ok());
     let answers: Vec<ProbeFrame> = sent.filter(|frame| frame.probe.kind == ProbeKind::Reply).collect();

@@ -125,4 +125,18 @@ mod tests {
         assert_eq!(said(Pace { in_use: true, ..Pace::USUAL }), offer);
         assert_eq!(said(IDLE), Offer { interval_us: 2_000_000, ..offer });
     }
+    //= docs/fabric.md#5.12 type=test
+    #[test]
+    fn a_link_is_in_use_for_ten_seconds_and_its_interval_longer_only_where_that_of_many_is() {
+        let used = Time::from_millis(5);
+        let mut settings = Settings::new(4, 1500);
+        let is_in_use =
+            |at: Time| Pace { used: Some(used), ..Pace::USUAL }.wanted(at, &settings, 4, false).in_use;
+        let end = used + limits::LINK_IN_USE;
+        assert_eq!([end.minus(Duration::from_nanos(1)), end].map(is_in_use), [true, false]);
+        // What 16 peers get.
+        settings.timing.interval = Duration::from_millis(160);
+        let wanted = |up| Pace::USUAL.wanted(end, &settings, up, false).idle;
+        assert_eq!([16, 17].map(wanted), [None, Some(Duration::from_millis(320))]);
+    }
 }

@@ -7,6 +7,7 @@ use linkbraid_wire::fabric::{
 use std::time::Duration;
 
 mod authentic;
+mod bounds;
 mod changes;
 mod pace;
 

@@ -229,6 +229,18 @@ fn what_was_said_before_what_is_known_is_ignored() {
     assert_eq!(a.link.peer().map(|peer| (peer.offer.features, peer.cookie)), Some((7, late.1.cookie)));
 }
 
+//= docs/fabric.md#4.11 type=test
+#[test]
+fn numbers_of_cookies_go_round() {
+    let stale = |ahead: u32| {
+        let (mut a, b) = connected(1, 2);
+        let known = a.link.peer().expect("it is up").number;
+        let said = Control { number: known.wrapping_add(ahead), ..b.link_says() };
+        counted(&a.hears(&b, (1, said)), Counter::Stale)
+    };
+    assert_eq!([0, (1 << 31) - 1, 1 << 31, u32::MAX].map(stale), [false, false, true, true]);
+}
+
 /// `a` is up with start 2 of its peer and hears start 3, which proves that it lives.
 fn doubt() -> (End, End, End, Vec<Effect>) {
     let (mut a, b) = connected(1, 2);
