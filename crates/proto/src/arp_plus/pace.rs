@@ -88,7 +88,7 @@ impl ArpPlus {
             live[at + 1..].iter().for_each(|(_, mac)| self.send(*slot, *mac, Kind::Change));
         }
         let gap = self.random.between(self.timing.announce_min, self.timing.announce_max);
-        self.agenda.own_at = (self.own.doublings > 0).then(|| now + gap);
+        self.agenda.own_at = Some(now + gap);
     }
 
     /// Own members hear others of the own ones than before: the network is another one, and who hears whom may be, too.

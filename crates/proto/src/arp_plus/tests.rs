@@ -4,6 +4,7 @@ use super::*;
 use linkbraid_wire::{Frame, Kind, Message, emit_frame, parse_frame};
 use std::{collections::BTreeMap, time::Duration};
 
+mod bounds;
 mod classes;
 mod conflicts;
 mod crowd;

@@ -167,3 +167,30 @@ fn what_a_host_or_we_get_new_is_corrected_too() {
     bench.pass(millis(5000));
     assert_eq!((bench.sent.len(), bench.wrong()), (14, vec![]));
 }
+
+#[test]
+fn a_host_that_is_as_before_is_not_corrected_and_one_that_knows_us_otherwise_is() {
+    let mut bench = Bench::new(2);
+    let second = |ip| PlainHost { ips: vec![ip], ..plain(1) };
+    let mut sent_with = |ip| {
+        bench.hosts(vec![plain(0), second(ip)]);
+        bench.pass(millis(5000));
+        std::mem::take(&mut bench.sent).len()
+    };
+    let (v4, v6) = (IpAddr::V4(v4(1)), IpAddr::V6(v6(1)));
+    assert_eq!([v4, v4, v6].map(&mut sent_with), [2, 0, 2]);
+}
+
+#[test]
+fn corrections_that_were_given_up_with_the_last_member_leave_when_one_is_back() {
+    let mut bench = Bench::new(2);
+    bench.hosts(vec![plain(0), plain(1)]);
+    let down = |slot| Member { usable: false, ..member(slot) };
+    bench.members(vec![down(0), down(1)]);
+    bench.pass(millis(5000));
+    assert_eq!(bench.table, BTreeMap::new());
+    bench.members(vec![down(0), member(1)]);
+    bench.members(vec![member(0), member(1)]);
+    bench.pass(millis(5000));
+    assert_eq!((bench.loads(), bench.wrong()), (vec![1, 1], vec![]));
+}

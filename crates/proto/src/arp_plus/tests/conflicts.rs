@@ -174,6 +174,18 @@ fn address_of_a_live_host_claimed_by_another_is_told() {
     );
 }
 
+//= docs/arp-plus.md#8.6 type=test
+#[test]
+fn the_address_of_an_entry_that_is_replaced_or_of_a_silent_host_is_no_conflict() {
+    let mut host = Host::with_published_only(1, 1);
+    host.hear(0, &published(Kind::Change, 2, &[mac(2, 0)]));
+    assert_eq!(conflicts(&host.hear(0, &Host::running(2, 1).says(Kind::Change))), []);
+    host.pass(millis(4000));
+    let mut heir = Host::running(3, 1);
+    heir.handle(Input::Addresses(vec![ip(2)]));
+    assert_eq!(conflicts(&host.hear(0, &heir.says(Kind::Change))), []);
+}
+
 //= docs/arp-plus.md#7.2 type=test
 #[test]
 fn source_must_be_among_the_hardware_addresses() {

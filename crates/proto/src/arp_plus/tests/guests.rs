@@ -1,6 +1,9 @@
 //! Guests: who announces them, who is believed, and what becomes of them when they move.
 
 use super::*;
+
+mod bounds;
+
 use linkbraid_wire::{FEATURE_GUESTS, FEATURE_MIRROR, Guest};
 use std::collections::BTreeSet;
 
@@ -412,6 +415,9 @@ fn a_guest_that_went_elsewhere_is_not_here_though_nobody_announces_it_any_more()
     hosts[1].handle(Input::Guests(&SeenGuests::default()));
     pass_all(&mut hosts, millis(10));
     assert_eq!(hosts[0].locates(1), None);
+    let before = hosts[0].now.minus(millis(780));
+    hosts[0].handle(Input::Guests(&seen(&[(1, guest_ip(1), before, before)])));
+    assert_eq!(hosts[0].announces(), [], "what it sent before says nothing");
     assert!(hosts[0].arp.is_guest_elsewhere(guest_mac(1)));
 }
 

@@ -113,6 +113,33 @@ fn a_primary_mac_out_of_hearing_leads_to_its_host_unless_a_plain_host_has_it() {
     owner.handle(Input::Members(vec![OwnMember { mac: GATEWAY, ..member(3, 0) }]));
     assert_eq!(conflicts(&host.hear(0, &forged(GATEWAY, &owner, Kind::Change, |_, _| ()))), []);
     assert_eq!(leads(&host, GATEWAY), Some(key(3)));
+    // And keeps it, whoever else has it or not.
+    host.handle(Input::Taken(BTreeSet::from([GATEWAY])));
+    assert_eq!(leads(&host, GATEWAY), Some(key(3)));
+}
+
+//= docs/arp-plus.md#7.8 type=test
+#[test]
+fn what_other_macs_plain_hosts_have_changes_nothing() {
+    let mut host = Host::running(1, 1);
+    host.hear(0, &listing(mac(66, 1), &[GATEWAY, mac(66, 1)]));
+    host.handle(Input::Taken(BTreeSet::new()));
+    assert_eq!(host.handle(Input::Taken(BTreeSet::from([mac(9, 9)]))), []);
+    assert_eq!(leads(&host, GATEWAY), Some(key(66)));
+}
+
+//= docs/arp-plus.md#8.3 type=test
+#[test]
+fn to_say_what_is_known_from_the_mac_of_another_host_takes_nothing() {
+    let mut host = Host::running(1, 1);
+    let hardware = [mac(66, 0), GATEWAY];
+    host.hear(0, &listing(mac(66, 0), &hardware));
+    let mut owner = Host::stopped(3, 1, 1);
+    owner.handle(Input::Members(vec![OwnMember { mac: GATEWAY, ..member(3, 0) }]));
+    host.hear(0, &forged(GATEWAY, &owner, Kind::Change, |_, _| ()));
+    let told = conflicts(&host.hear(0, &listing(GATEWAY, &hardware)));
+    assert_eq!(told, [Conflict::PeerMac { mac: GATEWAY, owner: key(3), by: GATEWAY }]);
+    assert_eq!(leads(&host, GATEWAY), Some(key(3)));
 }
 
 //= docs/arp-plus.md#8.3 type=test
