@@ -57,7 +57,7 @@ impl Inspector {
                 self.leave_unprobed(key);
             }
             // Those for which there was no room, or not for all lanes, have it now, maybe.
-            let lacks = |peer: &Peer| peer.lanes.len() < self.lanes_wanted(peer);
+            let lacks = |peer: &Peer| self.lanes_wanted(peer) > peer.lanes.len();
             if self.lanes < limits::PROBED_LANES_MAX && self.peers.get(&key).is_some_and(lacks) {
                 self.make_lanes_of(now, key, true);
             }

@@ -9,6 +9,7 @@ use std::time::Duration;
 mod bounds;
 mod doubt;
 mod evidence;
+mod exact;
 mod idle;
 mod late;
 mod length;

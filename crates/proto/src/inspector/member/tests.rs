@@ -59,3 +59,20 @@ fn flapping_waits_longer_each_time_and_setting_down_does_not_count() {
         assert_eq!(member.take(now, report(false, true), &timing), None, "told once");
     }
 }
+
+//= docs/arp-plus.md#11.13 type=test
+#[test]
+fn what_fails_within_its_time_after_a_reset_is_excused() {
+    let report = MemberReport {
+        slot: 0,
+        mac: MacAddr::ZERO,
+        admin_up: true,
+        carrier: true,
+        speed_mbit: None,
+        full_duplex: None,
+    };
+    let mut member = Member::new(Time::ZERO, report);
+    let end = Time::from_millis(5000);
+    member.excused_until = end;
+    assert_eq!([end.minus(Duration::from_nanos(1)), end].map(|at| member.is_excused(at)), [true, false]);
+}

@@ -367,6 +367,8 @@ fn a_peer_with_some_of_its_lanes_gets_the_others_when_there_is_room() {
     assert_eq!(inspector.snapshot(Time::ZERO).lanes.len(), limits::PROBED_LANES_MAX);
     let refused = |inspector: &Inspector| inspector.counters().get(Counter::LimitLanes);
     let before = refused(&inspector);
+    inspector.handle(Time::ZERO, Input::Peer(key(33), Some(wide(33, 2))));
+    assert_eq!(refused(&inspector), before, "nothing is new");
     wait(&mut inspector, limits::IDLE_LOOK);
     assert_eq!(
         (refused(&inspector), lanes_of(&inspector, 33)),

@@ -323,3 +323,27 @@ fn what_is_heard_decides_again_once_the_member_of_the_last_proven_lane_is_gone()
     bench.handle(Input::Members(vec![report(0)]));
     assert_eq!(bench.verdict(0, 0), Verdict::Unknown);
 }
+
+//= docs/arp-plus.md#11.20 type=test
+#[test]
+fn an_answer_is_late_if_it_took_more_than_an_interval_and_was_asked_for_before_the_lane_was_given_up() {
+    let reason = |bench: &Bench| bench.lane(0, 0).reason;
+    // The last one left when it was given up.
+    let (mut bench, [_, last]) = lost();
+    bench.pass(millis(60));
+    let late = bench.reply(last);
+    bench.hear(0, 0, &late);
+    assert_eq!(reason(&bench), LaneReason::Answered);
+    for (more, expected) in [(0, LaneReason::Answered), (1, LaneReason::Slow)] {
+        let (mut bench, _) = lost();
+        let given_up = bench.lane(0, 0).since;
+        let lane = LaneId { peer: KEY, slot: 0, index: 0 };
+        let nonces = &bench.inspector.lane_mut(lane).expect("a lane").nonces;
+        let (nonce, sent) = *nonces.iter().rfind(|(_, sent)| *sent < given_up).expect("it was asked");
+        let at = sent + Timing::default().interval + Duration::from_nanos(more);
+        bench.pass(at.since(bench.now));
+        let answer = bench.reply(nonce);
+        bench.hear(0, 0, &answer);
+        assert_eq!(reason(&bench), expected);
+    }
+}

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::limits::{
-    LONG_PROBE_AGAIN, LONG_PROBE_AGAIN_BUSY, LONG_PROBE_AGAIN_SHORT, LONG_PROBE_RATE, LONG_PROBE_RATE_TESTED,
-    LONG_PROBE_REPEAT, LONG_PROBE_SOON, LONG_PROBE_TRIES,
+    self, LONG_PROBE_AGAIN, LONG_PROBE_AGAIN_BUSY, LONG_PROBE_AGAIN_SHORT, LONG_PROBE_RATE,
+    LONG_PROBE_RATE_TESTED, LONG_PROBE_REPEAT, LONG_PROBE_SOON, LONG_PROBE_TRIES,
 };
 
 const MTU: u32 = 9000;
@@ -260,4 +260,69 @@ fn many_lanes_are_asked_less_often() {
 fn lanes_are_asked_less_often_the_more_there_are_of_them() {
     let spaced = |lanes| super::super::length::spaced(millis(5000), lanes, 10);
     assert_eq!([0, 10, 50, 51, 500].map(|lanes| spaced(lanes).as_millis()), [5000, 5000, 5000, 5100, 50_000]);
+}
+
+/// So many times each long PROBE over the lane 1-1 gets lost, and each time this is done, given when it left; whether the lane is short
+/// then.
+fn is_short_after(times: u8, mut each: impl FnMut(&mut Bench, Time)) -> bool {
+    let mut bench = bench(&[(1, 1)]);
+    bench.long.clear();
+    for _ in 0..times {
+        let over = |bench: &Bench| bench.long.iter().find(|(_, pair)| *pair == (1, 1)).copied();
+        bench.until(|bench| bench.pass(millis(1)), |bench| over(bench).is_some());
+        let (left, _) = over(&bench).expect("it is asked");
+        bench.long.clear();
+        each(&mut bench, left);
+    }
+    short(&bench) == [(1, 1)]
+}
+
+//= docs/arp-plus.md#11.14 type=test
+#[test]
+fn what_was_asked_before_a_sleep_says_nothing_of_length() {
+    assert!(is_short_after(LONG_PROBE_TRIES + 1, |_, _| ()));
+    assert!(!is_short_after(LONG_PROBE_TRIES * 2, |bench, _| bench.handle(Input::Woke)));
+}
+
+//= docs/arp-plus.md#11.18 type=test
+#[test]
+fn only_a_proof_that_is_later_shows_that_a_long_probe_was_lost() {
+    let proven = |bench: &mut Bench, left: Time| {
+        let lane = LaneId { peer: KEY, slot: 1, index: 1 };
+        let lane = bench.inspector.lane_mut(lane).expect("a lane");
+        (lane.last_proof, lane.judged_from) = (Some(left), left + millis(1000));
+    };
+    // Nothing is heard, but the lane is not judged by that.
+    let unheard = |later: Duration| {
+        let mut is_first = true;
+        is_short_after(LONG_PROBE_TRIES + 2, |bench, left| {
+            if std::mem::take(&mut is_first) {
+                bench.answers.clear();
+                bench.handle(Input::Timing(Timing {
+                    multiplier: limits::PROBE_MULTIPLIER_MAX,
+                    ..Timing::default()
+                }));
+            }
+            proven(bench, left + later);
+        })
+    };
+    assert_eq!([Duration::ZERO, Duration::from_nanos(1)].map(unheard), [false, true]);
+}
+
+//= docs/arp-plus.md#11.18 type=test
+#[test]
+fn a_lane_in_no_plan_is_asked_whether_it_lives_while_long_probes_get_lost() {
+    let mut bench = bench(&[(1, 1)]);
+    bench.handle(Input::Plan(Vec::new()));
+    let long = |bench: &Bench| bench.long.iter().filter(|(_, pair)| *pair == (1, 1)).count();
+    let usual = |bench: &Bench| {
+        let over = |(slot, frame): &&(u8, ProbeFrame)| (*slot, frame.dst) == (1, mac(2, 1));
+        bench.sent.iter().filter(over).count() - long(bench)
+    };
+    for lost in 2..usize::from(LONG_PROBE_TRIES) {
+        bench.until(|bench| bench.pass(millis(1)), |bench| long(bench) == lost);
+        let before = usual(&bench);
+        bench.pass(LONG_PROBE_REPEAT / 2);
+        assert!(usual(&bench) > before, "{lost}");
+    }
 }

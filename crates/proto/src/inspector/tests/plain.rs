@@ -12,7 +12,7 @@ mod silent;
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 7, 0]);
 const IP: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 7);
 const IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7);
-const PLAIN: PeerKey = PeerKey::Plain(HOST);
+pub const PLAIN: PeerKey = PeerKey::Plain(HOST);
 
 /// A reply as any host writes it: who it goes to, who sends it, for which address, and the target as ARP tells it.
 fn answer(to: MacAddr, host: MacAddr, ip: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn good(slot: u8) -> Vec<u8> {
 }
 
 /// Two members and one plain host that has not answered yet.
-fn bench() -> Bench {
+pub fn bench() -> Bench {
     let mut bench = Bench::new(2);
     bench.handle(Input::Peers(Vec::new()));
     bench.handle(Input::Plain(vec![PlainReport { mac: HOST, ip: IpAddr::V4(IP) }]));
@@ -279,4 +279,60 @@ fn whether_a_plain_host_is_there_is_known_once_each_lane_was_tested() {
     assert_eq!(answers(&bench), Some(false));
     assert!(bench.asked.iter().filter(|(_, slot, _)| *slot == 0).count() >= 3, "it was asked before");
     bench.until(|bench| pass(bench, millis(10), &[0]), |bench| answers(bench) == Some(true));
+}
+
+//= docs/arp-plus.md#12.4 type=test
+#[test]
+fn a_member_that_was_down_when_a_plain_host_answered_first_is_proven_before_it_is_used() {
+    let mut bench = bench();
+    bench.handle(Input::Members(vec![report(0), MemberReport { carrier: false, ..report(1) }]));
+    bench.until(|bench| pass(bench, millis(1), &[0]), |bench| verdicts(bench)[0] == Verdict::Alive);
+    bench.handle(Input::Members(vec![report(0), report(1)]));
+    let is_back = |bench: &Bench| bench.inspector.member_alive(1) == Verdict::Alive;
+    bench.until(|bench| pass(bench, millis(1), &[0]), is_back);
+    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Failed]);
+}
+
+//= docs/arp-plus.md#12.4 type=test
+#[test]
+fn a_plain_host_that_does_not_answer_is_asked_each_second_over_each_member() {
+    let mut bench = bench();
+    pass(&mut bench, millis(3000), &[]);
+    bench.asked.clear();
+    pass(&mut bench, millis(10_000), &[]);
+    let asked = [0, 1].map(|member| bench.asked.iter().filter(|(_, slot, _)| *slot == member).count());
+    assert!(asked.iter().all(|asked| (9..=14).contains(asked)), "{asked:?}");
+}
+
+//= docs/arp-plus.md#12.6 type=test
+#[test]
+fn one_that_may_not_be_asked_yet_is_asked_soon_after_it_may() {
+    let each = Duration::from_secs(1) / limits::PLAIN_RATE as u32;
+    let lane = LaneId { peer: PLAIN, slot: 0, index: 0 };
+    let mut bench = bench();
+    pass(&mut bench, millis(1000), &[0, 1]);
+    let now = bench.now + Duration::from_secs(10);
+    let mut put_off = || {
+        bench.inspector.lane_mut(lane).expect("a lane").next_probe = Some(now);
+        bench.inspector.ask(now, lane);
+        bench.inspector.lane_mut(lane).expect("a lane").next_probe.expect("it is asked").since(now)
+    };
+    (0..=limits::PLAIN_URGENT_MAX).for_each(|_| _ = put_off());
+    let put_off: Vec<Duration> = (0..30).map(|_| put_off()).collect();
+    let soon = each..=each + Timing::default().interval / 4;
+    assert!(put_off.iter().all(|time| soon.contains(time)), "{put_off:?}");
+    assert_eq!(bench.count(Counter::LimitPlainRate), 30);
+}
+
+//= docs/arp-plus.md#12.6 type=test
+#[test]
+fn a_port_may_send_again_after_a_seventh_of_a_second() {
+    let (each, moment) = (Duration::from_secs(1) / limits::PLAIN_RATE as u32, Duration::from_nanos(1));
+    let lane = LaneId { peer: PLAIN, slot: 0, index: 0 };
+    let mut bench = bench();
+    let now = bench.now + Duration::from_secs(10);
+    let mut may_at = |at| bench.inspector.take_ration(at, lane, false);
+    assert_eq!(may_at(now), Ok(()));
+    assert_eq!(may_at(now + (each - moment)), Err(moment));
+    assert_eq!(may_at(now + each), Ok(()));
 }

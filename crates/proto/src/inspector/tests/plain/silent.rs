@@ -79,3 +79,31 @@ fn no_port_of_a_plain_host_sends_fifteen_answers_a_second_however_many_lanes_are
     assert!((8..15).contains(&most), "{most} in one second");
     assert!(bench.count(Counter::LimitPlainRate) > 0);
 }
+
+/// The same where answers came at once, and ports may send what they like; `is_stalled`: traffic stalls.
+fn given_up_exactly(over: &[u8], is_stalled: bool) -> (Duration, Verdict) {
+    let mut bench = used(Usage::Busy);
+    let lane = LaneId { peer: PLAIN, slot: 0, index: 0 };
+    bench.inspector.lane_mut(lane).expect("a lane").slowest = Duration::ZERO;
+    let seen = bench.asked.len();
+    if is_stalled {
+        bench.handle(Input::PlainStalled);
+    }
+    let step = |bench: &mut Bench| {
+        bench.inspector.members.values_mut().for_each(|member| member.ration = Default::default());
+        let plain = bench.inspector.peers.values_mut().filter_map(|peer| peer.plain.as_mut());
+        plain.for_each(|plain| plain.ration = Default::default());
+        pass(bench, millis(1), over);
+    };
+    bench.until(step, |bench| verdicts(bench)[0] != Verdict::Alive);
+    let first = bench.asked[seen..].iter().find(|(_, slot, _)| *slot == 0).expect("it is asked").0;
+    (bench.lane(0, 0).since.since(first), verdicts(&bench)[0])
+}
+
+//= docs/arp-plus.md#12.6 type=test
+#[test]
+fn a_lane_to_a_plain_host_is_given_up_once_it_was_asked_often_enough_and_not_before_its_time() {
+    assert_eq!(given_up_exactly(&[1], false), (millis(125), Verdict::Failed));
+    assert_eq!(given_up_exactly(&[], false), (millis(175), Verdict::Suspect));
+    assert_eq!(given_up_exactly(&[], true), (millis(150), Verdict::Suspect));
+}
