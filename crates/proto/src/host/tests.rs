@@ -4,6 +4,7 @@ use super::{
     tables::tests::{member, says, settings},
     *,
 };
+use crate::limits;
 use linkbraid_wire::{Extension, HostId, Kind, Message, emit_frame};
 use std::time::Duration;
 
@@ -107,6 +108,30 @@ fn switches_are_reminded_of_guests_each_minute() {
     }
     let gaps: Vec<u128> = reminded.windows(2).map(|two| two[1].since(two[0]).as_millis()).collect();
     assert_eq!(gaps, [60_000; 4], "until it is silent for 300 s: {reminded:?}");
+}
+
+//= docs/arp-plus.md#14.7 type=test
+#[test]
+fn switches_are_reminded_at_once_when_the_minute_is_over() {
+    let (mut host, _) = started();
+    let (guest, seen_at) = (MacAddr([0x52, 0x54, 0, 0, 0, 1]), Time::from_millis(17));
+    let named =
+        arp_plus::SeenAddress { vlan: 0, address: [198, 18, 1, 1].into(), mac: guest, named: seen_at };
+    host.handle(
+        seen_at,
+        Input::Guests(&arp_plus::SeenGuests { last_sent: vec![(guest, seen_at)], addresses: vec![named] }),
+    );
+    let mut now = seen_at;
+    loop {
+        while let Some(action) = host.poll_action() {
+            if matches!(action, Action::AnnounceGuests(_)) {
+                return assert_eq!(now.since(seen_at), limits::GUEST_REMIND);
+            }
+        }
+        now = host.poll_timeout().expect("it runs").max(now);
+        assert!(now.since(seen_at) < limits::GUEST_REMIND * 2, "never");
+        host.handle(now, Input::Timeout);
+    }
 }
 
 /// A stranger says that it has the gateway's MAC, as its primary one; it has an id, and lists the gateway's address, too.

@@ -30,11 +30,10 @@ impl Host {
     fn judge_members(&mut self, live: u32, failed: u32) {
         let alive = |slot| self.inspector.member_alive(slot) == Verdict::Alive;
         let sound = |slot| self.inspector.member_sound(slot) != Verdict::Failed;
-        let any_sound = self.members.iter().any(|member| alive(member.slot) && sound(member.slot));
         for member in &mut self.members {
             member.alive = alive(member.slot);
-            // The last ones are never given up on suspicion.
-            member.sound = sound(member.slot) || !any_sound;
+            // Never the last one: none has failed unless another one is proven.
+            member.sound = sound(member.slot);
         }
         // Before anything else: the plans, one for each peer, follow.
         if self.failed_slots() != failed {
@@ -50,7 +49,7 @@ impl Host {
         let sound = |slot| self.inspector.member_sound(slot) != Verdict::Failed;
         // Broadcasts come in on a member that is proven, if any is: what nobody knows of may be deaf.
         let proven = |slot| self.inspector.member_sound(slot) == Verdict::Alive;
-        let any_proven = self.members.iter().any(|member| member.alive && proven(member.slot));
+        let any_proven = self.members.iter().any(|member| proven(member.slot));
         // After a restart they go on coming in where they did, until that is found wrong or the others had their time.
         let former = self.tables.former_elected();
         let keeps = |slot| match former.is_empty() {

@@ -175,7 +175,6 @@ impl Written {
                 one((self.classes.get(&number) != Some(&wanted)).then_some(Step::Classes))
             }
             Key::Member(slot) => match (self.members.get(&slot), image.members.get(&slot)) {
-                (held, wanted) if held == wanted => Vec::new(),
                 (held, Some(wanted)) if held.is_none_or(|held| held.ifindex != wanted.ifindex) => {
                     vec![(Step::NewMembers, key), (Step::Members, key)]
                 }

@@ -118,6 +118,25 @@ fn thin_lanes_are_left_out_and_so_is_what_exceeds_the_limit() {
     assert_eq!(lanes(&weights, &uneven, all).len(), limits::LANES_MAX);
 }
 
+#[test]
+fn only_what_is_worth_a_lane_pairs_with_its_equal() {
+    let paired = |load: u64| {
+        let allowed = [vec![true]];
+        let mut flow = flow::Flow::empty(&[load], &[load], &allowed);
+        flow.pair_equals();
+        flow.total()
+    };
+    assert_eq!([64, 65].map(paired), [0, 65]);
+}
+
+#[test]
+fn each_pair_in_turn_gets_all_that_both_can_still_carry() {
+    let allowed = [vec![true, false, true], vec![true, true, true]];
+    let mut flow = flow::Flow::empty(&[10, 9], &[6, 2, 9], &allowed);
+    flow.fill_in_order();
+    assert_eq!(flow.loads, [[6, 0, 4], [0, 2, 5]]);
+}
+
 /// The most that can get through by the max-flow min-cut theorem: the narrowest of all cuts, tried one by one.
 fn narrowest_cut(rows: &[u32], columns: &[u32], heard: &[Vec<bool>]) -> u64 {
     let sum = |weights: &[u32], keep: &dyn Fn(usize) -> bool| -> u64 {

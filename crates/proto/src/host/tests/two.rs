@@ -9,6 +9,7 @@ use crate::{
 };
 
 mod corrections;
+mod guests;
 mod members;
 
 const OTHER: PeerKey = PeerKey::Host(HostId([2; 16]));
