@@ -189,7 +189,6 @@ fn corrections_that_were_given_up_with_the_last_member_leave_when_one_is_back() 
     bench.members(vec![down(0), down(1)]);
     bench.pass(millis(5000));
     assert_eq!(bench.table, BTreeMap::new());
-    bench.members(vec![down(0), member(1)]);
     bench.members(vec![member(0), member(1)]);
     bench.pass(millis(5000));
     assert_eq!((bench.loads(), bench.wrong()), (vec![1, 1], vec![]));

@@ -78,6 +78,30 @@ fn what_a_host_said_before_it_left_is_refused_for_so_long() {
     assert_eq!([most - MOMENT, most].map(peers_after), [0, 1]);
 }
 
+//= docs/arp-plus.md#5.5 type=test
+#[test]
+fn published_only_hosts_that_say_nothing_are_forgotten_in_portions() {
+    let mut host = Host::with_published_only(1, 1);
+    let most = limits::EXPIRED_AT_ONCE;
+    for number in 1..=most as u16 + 1 {
+        let [high, low] = number.to_be_bytes();
+        let hardware = vec![MacAddr([2, 0, 0, 9, high, low])];
+        let address = Some(IpAddr::from([198, 19, high, low]));
+        let message = Message { kind: Kind::Change, address, hardware, extension: None };
+        // As fast as they are let in.
+        host.now = host.now + millis(63);
+        host.hear(0, &emit_frame(MacAddr::BROADCAST, message.hardware[0], &message).expect("good"));
+    }
+    host.now = host.now + host.arp.timing.forget;
+    let left = [(); 2].map(|()| {
+        let before = host.arp.peers().len();
+        host.handle(Input::Timeout);
+        host.now = host.now + host.arp.timing.sweep;
+        (before, host.arp.peers().len())
+    });
+    assert_eq!(left, [(most + 1, 1), (1, 0)]);
+}
+
 //= docs/arp-plus.md#5.15 type=test
 #[test]
 fn a_silent_host_that_speaks_seldom_is_there_again_if_it_was_proven_within_a_second() {

@@ -88,12 +88,14 @@ impl Rates {
         let old = self.stripe.basis.slowest_kbit;
         let percent = if old.is_some() { MUCH_LESS_AGAIN_PERCENT } else { MUCH_LESS_PERCENT };
         let slowest = self.find_slowest(now, percent, told);
-        let differs = match (old, slowest) {
-            (Some(old), Some(new)) => old.abs_diff(new) > old / SLOWEST_DIFFERS_PART,
-            (old, new) => old != new,
+        let (is_shorter, is_longer) = match (old, slowest) {
+            (Some(old), Some(new)) => {
+                let least = old / SLOWEST_DIFFERS_PART;
+                (old.saturating_sub(new) > least, new.saturating_sub(old) > least)
+            }
+            (old, new) => (new.is_some(), old.is_some()),
         };
-        let is_longer = old.is_some_and(|old| slowest.is_none_or(|new| new > old));
-        if !differs || is_longer && now.since(self.stripe.slowest_since) < LONGER_AFTER {
+        if !is_shorter && (!is_longer || now.since(self.stripe.slowest_since) < LONGER_AFTER) {
             return false;
         }
         (self.stripe.basis.slowest_kbit, self.stripe.slowest_since) = (slowest, now);

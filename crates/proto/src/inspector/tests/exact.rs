@@ -93,6 +93,11 @@ fn what_the_limit_kept_from_being_asked_is_not_held_against_a_lane() {
     let mut bench = busy();
     let later = bench.now + Duration::from_secs(1);
     while bench.inspector.probes.take(later) {}
+    let now = bench.now;
+    bench.lane_mut(id(0)).next_probe = Some(now);
+    bench.inspector.ask(now, id(0));
+    let put_off = bench.lane_mut(id(0)).next_probe.expect("it is asked").since(now);
+    assert!((millis(25)..=millis(50)).contains(&put_off), "an interval at most: {put_off:?}");
     bench.sent.clear();
     bench.pass(millis(900));
     assert!(bench.sent.is_empty() && bench.count(Counter::LimitProbe) > 0);
@@ -148,6 +153,31 @@ fn a_lane_that_was_given_up_is_tested_again_when_the_peer_is_heard_over_it_after
     bench.hear(0, 1, &ask);
     bench.pass(millis(1000));
     assert_eq!(asked(&bench) - before, usize::from(Timing::default().multiplier));
+}
+
+//= docs/arp-plus.md#11.8 type=test
+#[test]
+fn a_lane_that_works_again_is_no_occasion_to_test_others() {
+    let mut bench = Bench::proven(2);
+    bench.answers.retain(|pair| *pair != (0, 0));
+    bench.until(|bench| bench.pass(millis(10)), |bench| bench.verdict(0, 0) == Verdict::Failed);
+    bench.sent.clear();
+    bench.answers.push((0, 0));
+    bench.until(|bench| bench.pass(millis(10)), |bench| bench.verdict(0, 0) == Verdict::Alive);
+    let crossed = |(slot, frame): &&(u8, ProbeFrame)| frame.dst != mac(2, *slot);
+    assert_eq!(bench.sent.iter().filter(crossed).count(), 0);
+}
+
+//= docs/arp-plus.md#11.16 type=test
+#[test]
+fn answers_give_a_peer_no_further_lanes_once_it_has_answered() {
+    let mut bench = busy();
+    bench.inspector.lanes = limits::PROBED_LANES_MAX;
+    bench.inspector.peers.get_mut(&KEY).expect("a peer").lanes.remove(&(0, 1));
+    let proofs = bench.lane(0, 0).proofs;
+    bench.pass(millis(500));
+    assert!(bench.lane(0, 0).proofs > proofs);
+    assert_eq!(bench.count(Counter::LimitLanes), 0, "nor are they tried");
 }
 
 //= docs/arp-plus.md#11.9 type=test

@@ -304,6 +304,20 @@ fn a_plain_host_that_does_not_answer_is_asked_each_second_over_each_member() {
     assert!(asked.iter().all(|asked| (9..=14).contains(asked)), "{asked:?}");
 }
 
+//= docs/arp-plus.md#12.4 type=test
+#[test]
+fn only_the_first_answer_of_a_plain_host_is_an_occasion_to_test_its_other_lanes() {
+    let lane = LaneId { peer: PLAIN, slot: 1, index: 0 };
+    let mut bench = bench();
+    bench.until(|bench| pass(bench, millis(1), &[0]), |bench| verdicts(bench)[1] == Verdict::Failed);
+    let before = proofs(&bench);
+    for _ in 0..2000 {
+        pass(&mut bench, millis(1), &[0]);
+        assert_eq!(bench.inspector.lane_mut(lane).expect("a lane").tries, 0);
+    }
+    assert!(proofs(&bench) > before);
+}
+
 //= docs/arp-plus.md#12.6 type=test
 #[test]
 fn one_that_may_not_be_asked_yet_is_asked_soon_after_it_may() {

@@ -201,6 +201,8 @@ fn stripes_follow_the_slowest_member_if_it_is_far_slower_than_told() {
         [(0, 100_000), (0, 75_000), (0, 74_999), (0, 93_749), (0, 110_000), (8, 110_000), (10, 110_000)];
     let known = [100_000, 100_000, 74_999, 74_999, 74_999, 74_999, 110_000].map(Some);
     assert_eq!(slowest(&steps), known);
+    let steps = [(0, 80_000), (20, 100_000), (0, 100_001)];
+    assert_eq!(slowest(&steps), [80_000, 80_000, 100_001].map(Some), "by a quarter, and by more");
     // Once it is, it stays so up to half of what was told, or to what is not slow at all.
     assert_eq!(slowest(&[(0, 240_000), (20, 299_999)]), [Some(240_000), Some(240_000)]);
     assert_eq!(slowest(&[(0, 200_000), (20, 299_999)]), [Some(200_000), Some(299_999)]);
