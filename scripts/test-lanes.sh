@@ -73,7 +73,6 @@ while [ ${#names[@]} -gt 0 ]; do
 	if [ "$status" != 0 ]; then
 		printf -- '-- the %s lane failed\n' "$name"
 		cat "$scratch/$name"
-		names=()
 		exit 1
 	fi
 	printf -- '-- the %s lane: ok, %d s\n' "$name" $((SECONDS - begun))
