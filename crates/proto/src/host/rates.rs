@@ -210,10 +210,7 @@ impl Rates {
             return false;
         }
         let plan = self.plans.entry(number).or_insert_with(|| PlanRates::new(now));
-        let mut changed = plan.follow(lanes, &fixed);
-        for (lane, now_told) in plan.lanes.iter_mut().zip(lanes) {
-            (lane.weight_kbit, lane.fixed) = (now_told.weight.max(1).into(), fixed(now_told.slot));
-        }
+        let mut changed = plan.follow(lanes, fixed);
         let is_other = std::mem::take(&mut plan.is_new);
         let elapsed = now.since(plan.began);
         let is_again = plan.lanes.iter().zip(counts).any(|(lane, count)| lane.began_again(count, elapsed));
@@ -317,13 +314,18 @@ impl PlanRates {
         self.lanes.len() == lanes.len() && self.lanes.iter().zip(lanes).all(same)
     }
 
-    /// The plan has these lanes now. Whether that makes its rates other ones.
+    /// The plan has these lanes now. Whether other ones make its rates other ones.
     fn follow(&mut self, lanes: &[Lane], fixed: impl Fn(u8) -> bool) -> bool {
-        if self.are(lanes) {
+        let is_other = !self.are(lanes);
+        if is_other {
+            self.lanes = self.past.carry_over(&self.lanes, lanes);
+        }
+        for (lane, told) in self.lanes.iter_mut().zip(lanes) {
+            (lane.weight_kbit, lane.fixed) = (told.weight.max(1).into(), fixed(told.slot));
+        }
+        if !is_other {
             return false;
         }
-        self.lanes = self.past.carry_over(&self.lanes, lanes);
-        self.lanes.iter_mut().for_each(|lane| lane.fixed = fixed(lane.slot));
         (self.is_new, self.in_use) = (true, None);
         self.choose()
     }

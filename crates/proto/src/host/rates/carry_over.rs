@@ -47,7 +47,7 @@ impl Past {
         let known = |(lane, ends): (&Lane, &Ends)| {
             let shared = sharing(*ends, &now);
             let is_same = |(known, past): &&(Vec<usize>, LaneRate)| *known == shared && past.is(lane);
-            let known = self.0.iter().find(is_same).map(|(_, past)| past.clone()).unwrap_or_else(|| {
+            self.0.iter().find(is_same).map(|(_, past)| past.clone()).unwrap_or_else(|| {
                 let part = |end| {
                     Some(in_proportion(lane.weight.into(), carried_at(end, old, &before)?, weights_at(end)))
                 };
@@ -56,8 +56,7 @@ impl Past {
                     new.assume(rate);
                 }
                 new
-            });
-            LaneRate { weight_kbit: lane.weight.max(1).into(), ..known }
+            })
         };
         lanes.iter().zip(&now).map(known).collect()
     }
