@@ -97,7 +97,7 @@ fn prometheus_scrapes_two_hosts_and_a_pulled_cable_fires_the_alert() {
     let took = prometheus.query(r#"linkbraid_detection_seconds_count{instance="a",kind="lane",state="up"}"#);
     assert!(took.iter().sum::<f64>() >= 1.0, "{took:?}");
 
-    // What lanes carried beside those that are gone is forgotten with them.
+    // While the cable was out nothing was known of the lanes that were left.
     wait_measured("lane");
     wait_measured("member");
     let expressions = prometheus::expressions();
