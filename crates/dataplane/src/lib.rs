@@ -45,7 +45,7 @@ use std::{
     sync::Arc,
 };
 pub use table::{
-    Answer, Bond, Cgroup, Count, DAMPING, Delivered, GuestAddress, GuestPair, GuestSeen, Lane, Member,
+    Answer, Bond, Cgroup, Count, Damping, Delivered, GuestAddress, GuestPair, GuestSeen, Lane, Member,
     MemberCounts, PeerMac, PeerMacKind, Plan, RuleRow, Speakers, Tables,
 };
 pub use trial::{Beside, Trial, Verdict, Way};

@@ -25,8 +25,8 @@ pub struct Bond {
     pub ifindex: u32,
     /// The bond's MAC.
     pub mac: [u8; 6],
-    /// Whether duplicate ACKs are damped, and the least and greatest age from which on a hole is reported to TCP as a loss.
-    pub damping: Option<(Duration, Duration)>,
+    /// Whether and how duplicate ACKs are damped.
+    pub damping: Option<Damping>,
     /// The elected member of each segment that has a live member.
     pub elected: Vec<u8>,
     /// Members presumed failed since the plans were written, one bit for each slot; see [`Tables::set_failed_slots`].
@@ -36,9 +36,27 @@ pub struct Bond {
     pub epoch: u32,
 }
 
-/// Least and greatest age from which on a hole that is no proven loss is reported to TCP, for [`Bond::damping`]. Patience costs
-/// little, since a loss is proven as soon as later data of its lane arrives (docs/design/striping.md).
-pub const DAMPING: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
+/// How long the programs wait before they report a hole to TCP as a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Damping {
+    /// The least age from which on a hole that nothing has overtaken counts as a loss.
+    pub least: Duration,
+    /// The greatest one.
+    pub greatest: Duration,
+    /// How long a hole may be filled after later data of its own lane has arrived.
+    pub overtaking: Duration,
+}
+
+impl Default for Damping {
+    /// Patience costs little, since later data of its lane shows most losses soon (docs/design/striping.md).
+    fn default() -> Self {
+        Self {
+            least: Duration::from_millis(10),
+            greatest: Duration::from_millis(100),
+            overtaking: Duration::from_micros(500),
+        }
+    }
+}
 
 /// The greatest age of a hole that the programs can represent.
 const DAMPING_MAX: Duration = Duration::from_secs(60);
@@ -127,38 +145,40 @@ impl Tables {
         Self { maps, bond_row: Mutex::default() }
     }
 
-    /// Writes the bond's own row; its rules stay, and whether it measures latency.
+    /// Writes the bond's own row; its rules stay, its stripe length, and whether it measures latency.
     ///
     /// # Errors
     /// The kernel refuses, or there are more segments than members.
     pub fn set_bond(&self, bond: &Bond) -> Result<()> {
         within("segments", bond.elected.len() as u64, MEMBERS_MAX as u64)?;
         within("failed slots", bond.failed_slots.into(), SLOTS)?;
-        let (flags, least, greatest) = match bond.damping {
-            Some((_, greatest)) if greatest > DAMPING_MAX => {
-                return Err(Error::Range {
-                    what: "damping, seconds",
-                    value: greatest.as_secs(),
-                    max: DAMPING_MAX.as_secs(),
-                });
-            }
-            Some((least, greatest)) => (LB_CONFIG_DAMPING, nanoseconds(least), nanoseconds(greatest)),
-            None => (0, 0, 0),
-        };
+        let none = Damping { least: Duration::ZERO, greatest: Duration::ZERO, overtaking: Duration::ZERO };
+        let damping = bond.damping.unwrap_or(none);
+        let longest = damping.greatest.max(damping.overtaking);
+        if longest > DAMPING_MAX {
+            return Err(Error::Range {
+                what: "damping, seconds",
+                value: longest.as_secs(),
+                max: DAMPING_MAX.as_secs(),
+            });
+        }
         let mut elected = [0; MEMBERS_MAX];
         elected[..bond.elected.len()].copy_from_slice(&bond.elected);
         self.change_bond(|old| {
             *old = lb_config {
                 bond_ifindex: bond.ifindex,
-                flags: old.flags & !LB_CONFIG_DAMPING | flags,
-                damp_ns_min: least,
-                damp_ns_max: greatest,
+                flags: old.flags & !LB_CONFIG_DAMPING
+                    | if bond.damping.is_some() { LB_CONFIG_DAMPING } else { 0 },
+                damp_ns_min: nanoseconds(damping.least),
+                damp_ns_max: nanoseconds(damping.greatest),
                 mac: bond.mac,
                 n_rules: old.n_rules,
                 n_segments: bond.elected.len() as u8,
                 elected,
                 failed_slots: bond.failed_slots,
                 epoch: bond.epoch,
+                stripe_bytes: old.stripe_bytes,
+                overtaking_us: damping.overtaking.as_micros() as u32,
             };
             Ok(())
         })
@@ -186,6 +206,17 @@ impl Tables {
         within("held slots", mask.into(), SLOTS)?;
         self.change_bond(|bond| {
             bond.flags = bond.flags & ((1 << LB_CONFIG_HELD_SHIFT) - 1) | mask << LB_CONFIG_HELD_SHIFT;
+            Ok(())
+        })
+    }
+
+    /// Says up to how many bytes of data TCP's buffers that follow each other share a lane where they are shorter.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_stripe(&self, bytes: u32) -> Result<()> {
+        self.change_bond(|bond| {
+            bond.stripe_bytes = bytes;
             Ok(())
         })
     }

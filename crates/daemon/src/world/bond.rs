@@ -266,6 +266,9 @@ impl Bond {
             .set_gso_max(self.ifindex, bytes, None)
             .await
             .about(&self.saved.name, "cannot set the stripe length")?;
+        self.path
+            .set_stripe(stripe::data_bytes(bytes))
+            .about(&self.saved.name, "cannot write the data path's tables")?;
         let is_first = std::mem::replace(&mut self.stripe_bytes, bytes) == 0;
         let mut stale = vec![self.ifindex];
         match netlink.links().await {

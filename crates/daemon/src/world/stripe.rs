@@ -37,6 +37,11 @@ pub(crate) fn gso_max_size(policy: Policy, stripe: Stripe, long: bool, rates_kbi
     segments.saturating_mul(segment).saturating_add(KERNEL_HEADROOM_BYTES).min(GSO_BYTES_MAX)
 }
 
+/// What the longest buffer has of data, in bytes, for the bond's `gso_max_size`.
+pub(crate) fn data_bytes(gso_max_size: u32) -> u32 {
+    gso_max_size - KERNEL_HEADROOM_BYTES
+}
+
 #[cfg(test)]
 mod tests {
     use super::{GSO_BYTES_MAX, gso_max_size};

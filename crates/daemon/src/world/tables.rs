@@ -58,7 +58,7 @@ pub(crate) fn write(path: &Tables, bond: Bond, write: &host::Write<'_>) -> Resul
         host::Write::Bond(row) => path.set_bond(&dataplane::Bond {
             ifindex: bond.ifindex,
             mac: row.mac.0,
-            damping: row.damping.then_some(dataplane::DAMPING),
+            damping: row.damping.then(dataplane::Damping::default),
             elected: row.elected.clone(),
             failed_slots: row.failed_slots,
             epoch: bond.epoch,

@@ -4,8 +4,8 @@
  * SACK (RFC 2018), and the sender's RACK (RFC 8985), which waits for a quarter of the smallest RTT, takes the
  * gap for a loss. Here the sender's own ingress program edits those reports, so that TCP hears of losses only:
  *
- *  - a lane keeps its frames in order, so when data sent *later on the same lane* has arrived, a hole before it is a
- *    certain loss;
+ *  - a lane keeps its frames in order, so when data sent *later on the same lane* has arrived for a moment, a hole before
+ *    it is a loss;
  *  - a hole older than twice the skew seen so far counts as a loss too (but see lb_config.damp_ns_min and _max);
  *  - SACK blocks above the lowest hole that is neither are taken out of the ACK. If none is left and the ACK says
  *    nothing else, it is dropped.
@@ -71,6 +71,8 @@ struct judgement {
 	__u8 sacked;      /* some stripe's end has arrived as no ACK said before */
 	__u8 must_pass;   /* the ACK passes with all blocks */
 	__u8 is_tolerated; /* because TCP waits by itself */
+	__u8 is_overtaken; /* data has arrived that left after a hole on its lane */
+	__u8 is_doubted;   /* so it has for a moment only, and that is no proof yet */
 };
 
 /* The walk, newest first. */
@@ -89,12 +91,21 @@ static __always_inline void count_silent(struct judgement *found, const struct l
 		found->silent += 1ull << shift;
 }
 
+/* The end of a stripe has arrived. What left before it by the same lane should have. */
+static __always_inline void note_end(struct judgement *found, struct lb_stripe *stripe, __u32 bit)
+{
+	found->sacked |= !(stripe->sent_us & STRIPE_ARRIVED);
+	stripe->sent_us |= STRIPE_ARRIVED;
+	found->lanes_seen |= bit;
+	found->heard |= bit;
+}
+
 static long step_judge(__u32 i, struct judge_walk *walk)
 {
 	struct judgement *found = walk->found;
 	struct lb_stripe *stripe = &walk->flow->stripes[(walk->flow->head - 1 - i) & (LB_STRIPES_MAX - 1)];
 	__u32 bit = 1u << (stripe->lane & (LB_LANES_MAX - 1));
-	int starts_arrived, is_proven;
+	int starts_arrived, ends_arrived, is_proven;
 
 	/* Unused, or acknowledged with all that left before it. */
 	if (stripe->start == stripe->end || !before(found->ack, stripe->end))
@@ -109,15 +120,12 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 		found->generation = stripe->lane >> 4;
 		found->lanes_seen = 0;
 	}
-	if (is_sacked(walk->sack, stripe->end - 1)) {
-		found->sacked |= !(stripe->sent_us & STRIPE_ARRIVED);
-		/* A lane keeps its order: a hole before this on the same lane is a loss. */
-		stripe->sent_us |= STRIPE_ARRIVED;
-		found->lanes_seen |= bit;
-		found->heard |= bit;
-		return 0;
-	}
-	if (stripe->sent_us & STRIPE_ARRIVED) {
+	ends_arrived = is_sacked(walk->sack, stripe->end - 1);
+	if (ends_arrived) {
+		note_end(found, stripe, bit);
+		if (is_whole(walk->sack, stripe->start, stripe->end))
+			return 0;
+	} else if (stripe->sent_us & STRIPE_ARRIVED) {
 		found->lanes_seen |= bit;
 		/*
 		 * An earlier ACK reported this and was damped, and this one does not report it: TCP would take it for lost.
@@ -133,16 +141,17 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 	}
 	found->missing++;
 	starts_arrived = is_sacked(walk->sack, stripe->start);
+	found->is_overtaken |= !!(found->lanes_seen & bit);
 	/* A plan that is over: one of its lanes is presumed failed, and TCP would wait for its timers. */
-	is_proven = found->lanes_seen & bit || stripe->lane >> 4 != found->plan;
+	is_proven = (found->lanes_seen & bit && !found->is_doubted) || stripe->lane >> 4 != found->plan;
 	if (!is_proven && before(stripe->sent_us, found->old_us)) {
 		found->by_age = 1;
 		is_proven = 1;
-		if (!starts_arrived)
+		if (!starts_arrived && !ends_arrived)
 			count_silent(found, stripe);
 	}
 	if (!is_proven) {
-		found->limit = starts_arrived ? stripe->end - 1 : stripe->start;
+		found->limit = starts_arrived ? stripe->start + 1 : stripe->start;
 		found->sent_us = stripe->sent_us;
 		found->is_limited = 1;
 	}
@@ -226,6 +235,25 @@ GLOBAL int is_tolerated(const struct lb_flow *flow)
 	return flow && flow->least_us >= RACK_SHARE * (LATE_NS / 1000) && 2 * now_us(flow->skew_ns) <= flow->least_us;
 }
 
+/*
+ * Whether holes that data of their own lane has overtaken may be filled soon: frames swap where processors take turns at a queue.
+ * Not where too little is in flight: there may be no further ACK to tell of the loss.
+ */
+static __always_inline int is_overtaking(const struct lb_config *bond, const struct lb_flow *flow, __u32 n_lanes, __u64 now)
+{
+	if (!bond->overtaking_us || flow->head - flow->tail < SMALL_FLIGHT(n_lanes))
+		return 0;
+	return !flow->overtaken_us || now_us(now) - flow->overtaken_us < bond->overtaking_us;
+}
+
+static __always_inline void note_overtaken(struct lb_flow *flow, const struct judgement *found, __u64 now)
+{
+	if (!found->is_overtaken)
+		flow->overtaken_us = 0;
+	else if (!flow->overtaken_us)
+		flow->overtaken_us = now_us(now) | 1;
+}
+
 /* Fills in what the stripes in flight say. */
 static __always_inline void judge_stripes(const struct lb_config *bond, const struct lb_plan *plan,
 					  const struct lb_progress *progress, struct lb_flow *flow, __u32 ack,
@@ -244,7 +272,9 @@ static __always_inline void judge_stripes(const struct lb_config *bond, const st
 	/* No stripe counts as old before the first hole has shown how long reports take. */
 	found->hidden_us = now_us(now) - now_us(bond->damp_ns_max) - flow->lag_us;
 	found->old_us = flow->lag_us ? now_us(now) - now_us(window) - flow->lag_us : now_us(now) - AGE_US_MAX;
+	found->is_doubted = is_overtaking(bond, flow, plan->n_lanes, now);
 	walk_stripes(flow, sack, found);
+	note_overtaken(flow, found, now);
 	if (!found->is_covered && now - flow->hole_since_ns <= window) {
 		/* More is in flight than is remembered: only age can show it. */
 		found->limit = ack;

@@ -234,6 +234,10 @@ struct lb_config {
 	__u32 failed_slots;
 	/* Sent with mirrored frames: another number each time the daemon loads the programs. */
 	__u32 epoch;
+	/* What the longest buffer of TCP has of data, bytes; 0: not known yet. Shorter ones that follow each other share a lane up to it. */
+	__u32 stripe_bytes;
+	/* Damping: data that a lane's later data has overtaken may still arrive for so long, us. */
+	__u32 overtaking_us;
 };
 
 /* A member, by slot. Written by the daemon. */
@@ -509,6 +513,8 @@ struct lb_flow {
 	__u32 least_us;
 	/* When all stripes in flight were last looked at, us. */
 	__u32 looked_us;
+	/* Since when data has been seen to have arrived that left after a hole on its lane, us; 0: none has. */
+	__u32 overtaken_us;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 
@@ -565,7 +571,7 @@ struct lb_strangers {
 	__u32 heard[LB_STRANGER_PLACES];
 };
 
-_Static_assert(sizeof(struct lb_config) == 56, "lb_config");
+_Static_assert(sizeof(struct lb_config) == 64, "lb_config");
 _Static_assert(sizeof(struct lb_member) == 12, "lb_member");
 _Static_assert(sizeof(struct lb_peer_mac) == 12, "lb_peer_mac");
 _Static_assert(sizeof(struct lb_near_peer) == 20, "lb_near_peer");

@@ -121,6 +121,16 @@ static __always_inline int is_sacked(const struct sack_view *sack, __u32 seq)
 	return 0;
 }
 
+/* Whether one block reports all of this. */
+static __always_inline int is_whole(const struct sack_view *sack, __u32 start, __u32 end)
+{
+#pragma unroll
+	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++)
+		if (i < sack->n && !before(start, sack->left[i]) && !before(sack->right[i], end))
+			return 1;
+	return 0;
+}
+
 /*
  * Keeps the blocks of `keep` (a bit each) in the option, replaces the others by padding and updates the checksum.
  * A frame that cannot be changed stays as it is.

@@ -12,6 +12,8 @@
 #define STRIPE_BYTES_MAX 65536
 /* So many stripes are to cover what a flow has in flight, of the LB_STRIPES_MAX that are remembered. */
 #define STRIPES_IN_FLIGHT (LB_STRIPES_MAX * 3 / 4)
+/* Buffers that were cut share a lane only while each lane of the plan may have so many such stripes in flight. */
+#define STRIPES_A_LANE 2
 /* In lb_stripe.sent_us: the end of the stripe has arrived; and its delivery was counted. */
 #define STRIPE_ARRIVED 1u
 #define STRIPE_COUNTED 2u
@@ -123,19 +125,29 @@ static __always_inline int can_grow(const struct lb_flow *flow, const struct lb_
 	return newest->end == seq && flow->tail != flow->head && !is_aged(newest, bpf_ktime_get_ns());
 }
 
+/* Bytes that have left and are not known to have arrived; of no more stripes than are remembered. */
+static __always_inline __u32 in_flight(const struct lb_flow *flow)
+{
+	__u32 oldest = flow->head - flow->tail > LB_STRIPES_MAX ? flow->head : flow->tail;
+
+	return flow->next - flow->stripes[oldest & (LB_STRIPES_MAX - 1)].start;
+}
+
 /*
- * The lane of the newest stripe if that is too short for the remembered stripes to cover all that is in flight; else `lane`.
- * The way out alone knows how much that is: it grows with the flow's round trip.
+ * The lane of the newest stripe, which may grow to `bytes`, while it is too short; else `lane`. So it is while the remembered stripes would
+ * not cover all that is in flight if they were like it: that grows with the flow's round trip. And while it is shorter than
+ * the bond's stripes, because something cut the buffers (a bridge cuts those of tunnels), unless too few for the lanes are in flight.
  */
-static __always_inline __u32 growing_lane(const struct lb_flow *flow, const struct lb_plan *plan, __u32 seq,
-					  __u32 payload, __u32 lane)
+static __always_inline __u32 growing_lane(const struct lb_config *bond, const struct lb_flow *flow, const struct lb_plan *plan,
+					  __u32 seq, __u32 payload, __u32 lane)
 {
 	const struct lb_stripe *newest = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
-	__u32 oldest = flow->head - flow->tail > LB_STRIPES_MAX ? flow->head : flow->tail;
-	__u32 in_flight = flow->next - flow->stripes[oldest & (LB_STRIPES_MAX - 1)].start;
+	__u32 bytes = seq + payload - newest->start, flight = in_flight(flow);
 
-	if (newest->lane >> 4 != plan->generation || seq + payload - newest->start > STRIPE_BYTES_MAX ||
-	    (newest->end - newest->start) * STRIPES_IN_FLIGHT >= in_flight || !can_grow(flow, newest, seq))
+	if (newest->lane >> 4 != plan->generation || bytes > STRIPE_BYTES_MAX || !can_grow(flow, newest, seq))
+		return lane;
+	if ((newest->end - newest->start) * STRIPES_IN_FLIGHT >= flight &&
+	    (bytes > bond->stripe_bytes || bytes * plan->n_lanes * STRIPES_A_LANE > flight))
 		return lane;
 	return because(newest->lane & (LB_LANES_MAX - 1), LB_WHY_GROWS, 0);
 }

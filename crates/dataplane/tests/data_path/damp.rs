@@ -1,7 +1,7 @@
 //! Duplicate-ACK damping, ACK by ACK.
 
 use crate::frames::{ECE, FIN, RST, SYN, Tcp, V4, V6, bare_sack, read_sack, sack, tagged, timestamps};
-use crate::rig::{LONG, Rig, own, peer};
+use crate::rig::{LONG, Rig, damping, own, peer};
 use crate::undisturbed::{pass, undisturbed};
 use linkbraid_dataplane::Verdict;
 use std::time::{Duration, Instant};
@@ -112,7 +112,7 @@ fn a_hole_that_got_old_is_told() {
     undisturbed(|| {
         let mut rig = sent(4, 8);
         ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
-        rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+        rig.change(|bond| bond.damping = Some(damping(Duration::ZERO, Duration::from_nanos(1))));
         assert_eq!(ack(&rig, &Tcp::ack(at(1), &[block(2, 3)])), ("rx_ack_old", Some(vec![block(2, 3)])));
     });
 }
@@ -254,7 +254,7 @@ fn with_more_in_flight_than_is_remembered_only_age_tells() {
         let tcp = Tcp::ack(at(0), &[block(1, 399)]);
         assert_eq!(ack(&rig, &tcp), ("rx_ack_masked", Some(vec![])));
         assert_eq!(ack(&rig, &tcp), ("rx_ack_damped", None));
-        rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+        rig.change(|bond| bond.damping = Some(damping(Duration::ZERO, Duration::from_nanos(1))));
         assert_eq!(ack(&rig, &tcp).1, Some(vec![block(1, 399)]));
     });
 }
@@ -331,7 +331,7 @@ fn what_was_hidden_for_as_long_as_anything_may_be_is_hidden_no_longer() {
             let mut rig = sent(4, 16);
             ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
             // No hole gets old by itself. 2 is not reported any more: three blocks are all that there is room for.
-            rig.change(|bond| bond.damping = Some((LONG, longest)));
+            rig.change(|bond| bond.damping = Some(damping(LONG, longest)));
             let later = Tcp::ack(at(1), &[block(9, 10), block(7, 8), block(4, 6)]);
             assert_eq!(ack(&rig, &later), ("rx_ack_damped", None));
             for _ in 0..10 {

@@ -10,6 +10,7 @@ mod borrow;
 mod by_id;
 mod class;
 mod damp;
+mod damp_overtaken;
 mod damp_tolerated;
 mod delivery;
 mod earlier;

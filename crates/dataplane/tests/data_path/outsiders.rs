@@ -2,7 +2,7 @@
 
 use crate::damp::{LATE, STALL, STRIPE, at, block};
 use crate::frames::{Tcp, V4, V6, read_sack};
-use crate::rig::{PLAIN, Rig, own};
+use crate::rig::{PLAIN, Rig, damping, own};
 use crate::undisturbed::{pass, undisturbed};
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ impl<'r> Flow<'r> {
 /// Two lanes to plain hosts, for which every hole is old at once.
 fn rig() -> Rig {
     let mut rig = Rig::new(2);
-    rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+    rig.change(|bond| bond.damping = Some(damping(Duration::ZERO, Duration::from_nanos(1))));
     rig
 }
 

@@ -2,7 +2,7 @@
 
 use crate::damp::{STALL, ack, at, block, send_anywhere, sent};
 use crate::frames::Tcp;
-use crate::rig::{LONG, Rig};
+use crate::rig::{LONG, Rig, damping};
 use crate::undisturbed::{pass, undisturbed};
 use libbpf_rs::{MapCore as _, MapFlags};
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ fn a_lane_that_swallowed_everything_is_quarantined_and_tried_again_ever_later() 
     undisturbed(|| {
         let mut rig = sent(2, 2);
         ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
-        rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+        rig.change(|bond| bond.damping = Some(damping(Duration::ZERO, Duration::from_nanos(1))));
         ack(&rig, &Tcp::ack(at(2), &[]));
         let mut first = 2;
         let mut times = Vec::new();
@@ -100,7 +100,7 @@ fn the_lead_of_a_quarantined_lane_does_not_add_up() {
     undisturbed(|| {
         let mut rig = sent(2, 2);
         ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
-        rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+        rig.change(|bond| bond.damping = Some(damping(Duration::ZERO, Duration::from_nanos(1))));
         ack(&rig, &Tcp::ack(at(2), &[]));
         swallow(&rig, 2);
         let mut first = 2 + FLIGHT;
@@ -131,7 +131,7 @@ fn a_lane_that_was_only_late_is_used_as_before_when_a_duplicate_shows_it() {
     undisturbed(|| {
         let mut rig = sent(2, 2);
         ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
-        rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+        rig.change(|bond| bond.damping = Some(damping(Duration::ZERO, Duration::from_nanos(1))));
         ack(&rig, &Tcp::ack(at(2), &[]));
         let hole = swallow(&rig, 2);
         assert!(!send_anywhere(&rig, at(2 + FLIGHT), 8).contains(&0), "the lane is quarantined");
@@ -152,7 +152,7 @@ fn a_lane_that_lost_one_stripe_is_used_as_before() {
     undisturbed(|| {
         let mut rig = sent(2, 12);
         ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
-        rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+        rig.change(|bond| bond.damping = Some(damping(Duration::ZERO, Duration::from_nanos(1))));
         pass(STALL);
         ack(&rig, &Tcp::ack(at(0), &[block(1, 4), block(5, 12)]));
         let lanes = send_anywhere(&rig, at(12), 200);

@@ -3,7 +3,7 @@
 use crate::lent::Lent;
 use crate::undisturbed;
 use linkbraid_dataplane::{
-    Beside, Bond, Count, Lane, Member, PeerMac, PeerMacKind, Plan, Policy, Verdict, Way,
+    Beside, Bond, Count, Damping, Lane, Member, PeerMac, PeerMacKind, Plan, Policy, Verdict, Way,
 };
 use std::{process::Command, time::Duration};
 
@@ -83,6 +83,11 @@ pub fn plan(slots: &[(u8, u32)], to: fn(u8) -> Option<[u8; 6]>) -> Plan {
     Plan { lanes: slots.iter().map(lane).collect(), ..Plan::default() }
 }
 
+/// Holes count as losses from such an age on; those that later data of their lane has overtaken at once.
+pub fn damping(least: Duration, greatest: Duration) -> Damping {
+    Damping { least, greatest, overtaking: Duration::ZERO }
+}
+
 impl Rig {
     /// `n` members of equal weight, one segment, damping with holes that never get old.
     pub fn new(n: u8) -> Self {
@@ -99,7 +104,7 @@ impl Rig {
         let bond = Bond {
             ifindex: index("bond"),
             mac: own(0),
-            damping: Some((LONG, LONG)),
+            damping: Some(damping(LONG, LONG)),
             elected: vec![0],
             failed_slots: 0,
             epoch: 1,
@@ -113,6 +118,7 @@ impl Rig {
     /// What a data path that was just loaded has to be given.
     pub fn write_tables(&self) {
         self.path.set_bond(&self.bond).unwrap();
+        self.path.set_stripe(0).unwrap();
         for slot in 0..self.members.len() as u8 {
             self.set_member(slot, 0);
             let row = PeerMac { plan: 1, primary: peer(0), broadcast_slot: 0, kind: PeerMacKind::default() };
@@ -170,11 +176,12 @@ impl Rig {
         self.out_with(frame, Beside::default())
     }
 
-    /// A frame leaves by the bond, and nobody looks what becomes of it: reading all counters, twice, takes half a millisecond, which is
-    /// much of the shortest time that the data path tells from none.
-    pub fn sends(&self, frame: &[u8]) {
-        self.path.trial(Way::Out, frame, self.bond.ifindex).expect("the kernel runs the program");
+    /// A frame leaves by the bond, and nobody looks how it is counted: reading all counters, twice, takes half a millisecond, which is
+    /// much of the shortest time that the data path tells from none. Its source, as it leaves.
+    pub fn sends(&self, frame: &[u8]) -> [u8; 6] {
+        let trial = self.path.trial(Way::Out, frame, self.bond.ifindex).expect("the kernel runs the program");
         undisturbed::ran();
+        trial.frame[6..12].try_into().expect("six bytes")
     }
 
     /// A frame leaves by the bond with something beside it.

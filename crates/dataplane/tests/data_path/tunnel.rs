@@ -2,6 +2,7 @@
 
 use crate::frames::{Tcp, V4, V6, ethernet, ip_packet, pseudo, read_sack, sum, tagged};
 use crate::rig::{GUEST, PLAIN, Rig, own, peer};
+use crate::undisturbed::undisturbed;
 use linkbraid_dataplane::Verdict;
 
 const STRIPE: u32 = 1400;
@@ -95,6 +96,52 @@ fn sent(tunnel: &Tunnel, outer: u16, inner: u16) -> Rig {
         assert_eq!(ran.source(), own((i % 4) as u8), "{tunnel:?}: stripe {i}");
     }
     rig
+}
+
+/// The members by which 16 segments leave, one frame each, where `before` that were sent already are in flight.
+fn members(rig: &Rig, before: u32, wrap: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<[u8; 6]> {
+    (0..before + 16).map(|i| rig.sends(&wrap(data(V4, i)))).skip(before as usize).collect()
+}
+
+#[test]
+fn segments_that_were_cut_before_share_a_lane_up_to_a_stripe() {
+    type Wrap = fn(Vec<u8>) -> Vec<u8>;
+    let wraps: [(&str, Wrap); 2] = [
+        ("VXLAN", |frame| vxlan(4789, NETWORK).wrap(V4, &frame, true)),
+        ("bare", |mut frame| {
+            frame[..6].copy_from_slice(&peer(0));
+            frame[6..12].copy_from_slice(&own(0));
+            frame
+        }),
+    ];
+    for (name, wrap) in wraps {
+        // Stripes of so many segments; what is told of the bond later leaves them as they are.
+        for (bytes, segments) in [(0, 1), (STRIPE, 1), (2 * STRIPE, 2), (4 * STRIPE - 1, 3)] {
+            let mut found = Vec::new();
+            // A stripe ends when it is a millisecond old, on a busy machine too soon.
+            let grows = (0..20).any(|_| {
+                let mut rig = Rig::new(4);
+                rig.path.set_stripe(bytes).unwrap();
+                rig.change(|bond| bond.epoch += 1);
+                let members = members(&rig, 36, wrap);
+                let lanes = members.chunk_by(|a, b| a == b).map(<[_]>::len);
+                // The first one and the last one may have begun before, or go on.
+                found = lanes.skip(1).take(16 / segments - 2).collect();
+                found.len() > 2 && found.iter().all(|length| *length == segments)
+            });
+            assert!(grows, "{name}, stripes of {segments} segments: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn segments_take_a_lane_each_while_there_are_few() {
+    undisturbed(|| {
+        let rig = Rig::new(4);
+        rig.path.set_stripe(2 * STRIPE).unwrap();
+        let want: Vec<[u8; 6]> = (0..16).map(|i| own(i % 4)).collect();
+        assert_eq!(members(&rig, 0, |frame| vxlan(4789, NETWORK).wrap(V4, &frame, true)), want);
+    });
 }
 
 #[test]

@@ -47,7 +47,7 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 		if (flow)
 			avoid |= avoided_slots(flow, plan, avoid);
 		if (flow && !avoid)
-			lane = growing_lane(flow, plan, view.seq, view.payload, lane);
+			lane = growing_lane(bond, flow, plan, view.seq, view.payload, lane);
 	}
 	if (avoid) {
 		latest = latest_live_lane(plan, avoid, progress, latest);
