@@ -235,15 +235,10 @@ GLOBAL int is_tolerated(const struct lb_flow *flow)
 	return flow && flow->least_us >= RACK_SHARE * (LATE_NS / 1000) && 2 * now_us(flow->skew_ns) <= flow->least_us;
 }
 
-/*
- * Whether holes that data of their own lane has overtaken may be filled soon: frames swap where processors take turns at a queue.
- * Not where too little is in flight: there may be no further ACK to tell of the loss.
- */
-static __always_inline int is_overtaking(const struct lb_config *bond, const struct lb_flow *flow, __u32 n_lanes, __u64 now)
+/* Whether holes that data of their own lane has overtaken may be filled soon: frames swap where processors take turns at a queue. */
+static __always_inline int is_overtaking(const struct lb_config *bond, const struct lb_flow *flow, __u64 now)
 {
-	if (!bond->overtaking_us || flow->head - flow->tail < SMALL_FLIGHT(n_lanes))
-		return 0;
-	return !flow->overtaken_us || now_us(now) - flow->overtaken_us < bond->overtaking_us;
+	return bond->overtaking_us && (!flow->overtaken_us || now_us(now) - flow->overtaken_us < bond->overtaking_us);
 }
 
 static __always_inline void note_overtaken(struct lb_flow *flow, const struct judgement *found, __u64 now)
@@ -254,14 +249,12 @@ static __always_inline void note_overtaken(struct lb_flow *flow, const struct ju
 		flow->overtaken_us = now_us(now) | 1;
 }
 
-/* Fills in what the stripes in flight say. */
-static __always_inline void judge_stripes(const struct lb_config *bond, const struct lb_plan *plan,
-					  const struct lb_progress *progress, struct lb_flow *flow, __u32 ack,
-					  const struct sack_view *sack, __u64 now, int is_new,
-					  struct judgement *found)
+/* Fills in what one look at the stripes in flight says. */
+static __always_inline void look_at_stripes(const struct lb_config *bond, const struct lb_plan *plan,
+					    const struct lb_progress *progress, struct lb_flow *flow, __u32 ack,
+					    const struct sack_view *sack, __u64 window, __u64 now, int is_doubted,
+					    struct judgement *found)
 {
-	__u64 window = reordering_window(bond, flow, now);
-
 	__builtin_memset(found, 0, sizeof(*found));
 	found->plan = plan->generation;
 	found->reinstated_us = progress->reinstated_us;
@@ -272,9 +265,27 @@ static __always_inline void judge_stripes(const struct lb_config *bond, const st
 	/* No stripe counts as old before the first hole has shown how long reports take. */
 	found->hidden_us = now_us(now) - now_us(bond->damp_ns_max) - flow->lag_us;
 	found->old_us = flow->lag_us ? now_us(now) - now_us(window) - flow->lag_us : now_us(now) - AGE_US_MAX;
-	found->is_doubted = is_overtaking(bond, flow, plan->n_lanes, now);
+	found->is_doubted = is_doubted;
 	walk_stripes(flow, sack, found);
+}
+
+/* Fills in what the stripes in flight say. */
+static __always_inline void judge_stripes(const struct lb_config *bond, const struct lb_plan *plan,
+					  const struct lb_progress *progress, struct lb_flow *flow, __u32 ack,
+					  const struct sack_view *sack, __u64 now, int is_new,
+					  struct judgement *found)
+{
+	__u64 window = reordering_window(bond, flow, now);
+
+	look_at_stripes(bond, plan, progress, flow, ack, sack, window, now, is_overtaking(bond, flow, now), found);
 	note_overtaken(flow, found, now);
+	/* Too little is still to arrive: there may be no further ACK to tell of the loss. */
+	if (found->is_doubted && found->is_overtaken && found->missing < SMALL_FLIGHT(plan->n_lanes)) {
+		__u8 sacked = found->sacked;
+
+		look_at_stripes(bond, plan, progress, flow, ack, sack, window, now, 0, found);
+		found->sacked |= sacked;
+	}
 	if (!found->is_covered && now - flow->hole_since_ns <= window) {
 		/* More is in flight than is remembered: only age can show it. */
 		found->limit = ack;

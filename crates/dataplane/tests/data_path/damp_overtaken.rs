@@ -21,11 +21,11 @@ const PASSED: Duration = Duration::from_micros(1);
 fn what_its_lane_has_overtaken_is_a_loss_only_after_a_while() {
     undisturbed(|| {
         let lost = Tcp::ack(at(0), &[block(1, 5)]);
-        let rig = sent_where_frames_swap(4, 8, LONG);
+        let rig = sent_where_frames_swap(4, 12, LONG);
         assert_eq!(ack(&rig, &lost), ("rx_ack_masked", Some(vec![])));
         assert_eq!(ack(&rig, &lost), ("rx_ack_damped", None));
         assert_eq!(ack(&rig, &Tcp::ack(at(5), &[])), ("rx_peer", Some(vec![])), "filled");
-        let rig = sent_where_frames_swap(4, 8, PASSED);
+        let rig = sent_where_frames_swap(4, 12, PASSED);
         assert_eq!(ack(&rig, &lost), ("rx_ack_masked", Some(vec![])));
         assert_eq!(ack(&rig, &lost), ("rx_ack_lost", Some(vec![block(1, 5)])));
     });
@@ -51,7 +51,7 @@ fn a_stripes_beginning_may_arrive_after_its_end() {
 #[test]
 fn the_wait_begins_anew_once_everything_overtaken_has_arrived() {
     undisturbed(|| {
-        let rig = sent_where_frames_swap(4, 12, PASSED);
+        let rig = sent_where_frames_swap(4, 20, PASSED);
         assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 5)])), ("rx_ack_masked", Some(vec![])));
         assert_eq!(ack(&rig, &Tcp::ack(at(5), &[block(6, 7)])), ("rx_ack_masked", Some(vec![])), "filled");
         let later = Tcp::ack(at(5), &[block(6, 10)]);
@@ -61,11 +61,15 @@ fn the_wait_begins_anew_once_everything_overtaken_has_arrived() {
 }
 
 #[test]
-fn with_little_in_flight_nobody_waits() {
+fn with_little_still_to_arrive_nobody_waits() {
     undisturbed(|| {
-        let rig = sent_where_frames_swap(4, 5, LONG);
-        assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 5)])), ("rx_ack_lost", Some(vec![block(1, 5)])));
-        let rig = sent_where_frames_swap(4, 6, LONG);
-        assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 5)])), ("rx_ack_masked", Some(vec![])));
+        let told = |end| ("rx_ack_lost", Some(vec![block(1, end)]));
+        // Stripe 0 is missing, and five, four, or none that left later.
+        for (stripes, end, expected) in
+            [(10, 5, ("rx_ack_masked", Some(vec![]))), (9, 5, told(5)), (20, 20, told(20))]
+        {
+            let rig = sent_where_frames_swap(4, stripes, LONG);
+            assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, end)])), expected, "{end} of {stripes}");
+        }
     });
 }
