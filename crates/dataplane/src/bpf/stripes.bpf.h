@@ -144,10 +144,13 @@ static __always_inline __u32 growing_lane(const struct lb_config *bond, const st
 	const struct lb_stripe *newest = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
 	__u32 bytes = seq + payload - newest->start, flight = in_flight(flow);
 
-	if (newest->lane >> 4 != plan->generation || bytes > STRIPE_BYTES_MAX || !can_grow(flow, newest, seq))
+	if (newest->lane >> 4 != plan->generation || bytes > STRIPE_BYTES_MAX)
 		return lane;
 	if ((newest->end - newest->start) * STRIPES_IN_FLIGHT >= flight &&
 	    (bytes > bond->stripe_bytes || bytes * plan->n_lanes * STRIPES_A_LANE > flight))
+		return lane;
+	/* Last, as it reads the clock. */
+	if (!can_grow(flow, newest, seq))
 		return lane;
 	return because(newest->lane & (LB_LANES_MAX - 1), LB_WHY_GROWS, 0);
 }

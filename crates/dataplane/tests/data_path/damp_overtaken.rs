@@ -39,12 +39,22 @@ fn a_stripes_beginning_may_arrive_after_its_end() {
         let rig = sent_where_frames_swap(4, 8, PASSED);
         assert_eq!(ack(&rig, &swapped), ("rx_ack_masked", Some(vec![])));
         assert_eq!(ack(&rig, &swapped), ("rx_ack_lost", Some(vec![end])));
-        // Of what has arrived of such a stripe the part before the hole is told.
-        let start = (at(0), at(0) + STRIPE / 4);
+        // The same where its beginning has arrived before, and a part in the middle is missing.
         let rig = sent_where_frames_swap(4, 8, PASSED);
-        let inside = Tcp::ack(start.1, &[end]);
+        let inside = Tcp::ack(at(0) + STRIPE / 4, &[end]);
         assert_eq!(ack(&rig, &inside), ("rx_ack_masked", Some(vec![])));
         assert_eq!(ack(&rig, &inside), ("rx_ack_lost", Some(vec![end])));
+    });
+}
+
+#[test]
+fn a_hole_inside_a_stripe_that_goes_on_hides_what_is_above_it() {
+    undisturbed(|| {
+        // Stripe 0 is a loss. Of stripe 5 a part is missing between its beginning and what has arrived last.
+        let rig = sent_where_frames_swap(4, 12, Duration::ZERO);
+        let begun = (at(1), at(5) + STRIPE / 4);
+        let beyond = (at(5) + STRIPE / 2, at(5) + 3 * STRIPE / 4);
+        assert_eq!(ack(&rig, &Tcp::ack(at(0), &[beyond, begun])), ("rx_ack_lost", Some(vec![begun])));
     });
 }
 
