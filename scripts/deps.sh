@@ -144,7 +144,7 @@ present() {
 	command) PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null ;;
 	header) echo "#include <$name>" | cc -E - >/dev/null 2>&1 ;;
 	file) [ -e "$name" ] ;;
-	library) PATH=$PATH:/usr/sbin:/sbin ldconfig -p | grep -q "^[[:space:]]*$name " ;;
+	library) PATH=$PATH:/usr/sbin:/sbin ldconfig -p | grep "^[[:space:]]*$name " >/dev/null ;;
 	esac
 }
 

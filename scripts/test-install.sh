@@ -14,7 +14,7 @@ make --no-print-directory --silent install BIN="$1" DESTDIR="$root" PREFIX=/opt/
 "$root/opt/lb/bin/linkbraid" --version >/dev/null
 "$root/opt/lb/bin/linkbraid" bench list >/dev/null
 "$root/opt/lb/libexec/linkbraid/linkbraid-lab" --version >/dev/null
-CNI_COMMAND=VERSION "$root/opt/lb/lib/cni/linkbraid-cni" <<<"{}" | grep -q 1.1.0
+CNI_COMMAND=VERSION "$root/opt/lb/lib/cni/linkbraid-cni" <<<"{}" | grep 1.1.0 >/dev/null
 grep -q '^ExecStart=/opt/lb/bin/linkbraid daemon' "$root/opt/lb/lib/systemd/system/linkbraid.service" ||
 	fail "install" "the systemd unit" "it does not start the binary that was installed" "make install"
 for family in AF_UNIX AF_NETLINK AF_PACKET AF_INET AF_INET6 AF_XDP; do

@@ -17,7 +17,10 @@ use call::{Call, Operation};
 use config::Config;
 use failure::{Code, Failure};
 use serde_json::{Value, json};
-use std::{io, process::ExitCode};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 /// The versions of the interface that are spoken. What they differ in here: 1.1 has STATUS and GC, 0.4 CHECK.
 const VERSIONS: [&str; 5] = ["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
@@ -32,8 +35,11 @@ fn main() -> ExitCode {
         Ok(said) => (said, ExitCode::SUCCESS),
         Err(failure) => (Some(failure.json(&version)), ExitCode::FAILURE),
     };
-    if let Some(said) = said {
-        println!("{said:#}");
+    // Written at once: a reader that ends with the line that it sought has all of it, and one that is gone is no panic.
+    let answer = said.map_or_else(String::new, |said| format!("{said:#}\n"));
+    if let Err(error) = io::stdout().write_all(answer.as_bytes()) {
+        eprintln!("linkbraid-cni: the answer cannot be written: {error}");
+        return ExitCode::FAILURE;
     }
     code
 }
