@@ -105,13 +105,15 @@ pub struct Plan {
     pub shares: bool,
 }
 
-/// What came of what a lane was sent, as far as ACKs of striped flows say; see `bpf/delivery.bpf.h`. Both wrap.
+/// What came of what a lane was sent, as far as ACKs of striped flows say; see `bpf/delivery.bpf.h`. All wrap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivered {
     /// Bytes that were delivered while something waited on the lane.
     pub busy_bytes: u32,
     /// For how long something did, us.
     pub busy_us: u32,
+    /// Bytes of striped flows that were sent over the lane, those that had been sent before, too.
+    pub sent_bytes: u32,
 }
 
 /// Frames on the wire and their bytes.
@@ -299,7 +301,12 @@ impl Tables {
             return Ok(vec![Delivered::default(); plan.n_lanes as usize]);
         }
         let lanes = progress.deliveries.iter().take(plan.n_lanes as usize);
-        Ok(lanes.map(|lane| Delivered { busy_bytes: lane.busy_bytes, busy_us: lane.busy_us }).collect())
+        let delivered = lanes.map(|lane| Delivered {
+            busy_bytes: lane.busy_bytes,
+            busy_us: lane.busy_us,
+            sent_bytes: lane.sent_bytes,
+        });
+        Ok(delivered.collect())
     }
 
     /// All rows of a map keyed by MAC, by MAC.

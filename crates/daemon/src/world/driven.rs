@@ -248,6 +248,7 @@ impl Driven {
                 bytes: count.bytes,
                 busy_bytes: delivered.busy_bytes,
                 busy_us: delivered.busy_us,
+                tcp_bytes: delivered.sent_bytes,
             });
             plans.push((number, lanes.collect()));
         }

@@ -399,6 +399,8 @@ struct lb_delivery {
 	__u32 is_busy;
 	/* Bytes of late segments that left by the lane since then, in no stripe. */
 	__u32 late_bytes;
+	/* Bytes of striped flows that left by the lane, those that had been sent before, too. Processors that add at once lose some. */
+	__u32 sent_bytes;
 	/* The least time from a stripe's departure to its ACK, us, and when it was raised last. */
 	__u32 least_us;
 	__u32 since_us;

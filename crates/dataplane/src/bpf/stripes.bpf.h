@@ -199,6 +199,7 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 					    __u32 number, __u32 lane)
 {
 	__u32 end = view->seq + view->payload;
+	struct lb_delivery *delivery;
 	struct lb_stripe *newest;
 
 	if (flow && is_outdated(flow, lane >> 4)) {
@@ -210,14 +211,15 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 		if (!flow)
 			return;
 	}
+	delivery = &progress->deliveries[lane & (LB_LANES_MAX - 1)];
+	delivery->sent_bytes += view->payload;
 	flow->plan = number;
 	newest = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
 	if (flow->hole_since_ns && is_probe(flow, newest, bpf_ktime_get_ns()))
 		flow->probed = 1;
 	if (before(view->seq, flow->next)) {
 		if (is_late(flow, view->seq)) {
-			__sync_fetch_and_add(&progress->deliveries[lane & (LB_LANES_MAX - 1)].late_bytes,
-					     view->payload);
+			__sync_fetch_and_add(&delivery->late_bytes, view->payload);
 			return;
 		}
 		/* A retransmission proves nothing: what arrives may be the first copy. */

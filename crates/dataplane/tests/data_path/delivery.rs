@@ -20,6 +20,11 @@ fn bytes(rig: &Rig) -> Vec<u32> {
     busy(rig).into_iter().map(|(bytes, _)| bytes).collect()
 }
 
+/// What of striped flows left by each lane, in stripes.
+fn sent_by(rig: &Rig) -> Vec<u32> {
+    rig.path.lane_deliveries(PLAN).unwrap().into_iter().map(|lane| lane.sent_bytes / STRIPE).collect()
+}
+
 /// Two lanes that have each delivered one stripe at once, so that the least time is known, and have stripes 2 to 9 on their way.
 fn under_way() -> Rig {
     let rig = sent(2, 2);
@@ -98,7 +103,8 @@ fn what_arrived_last_counts_at_once_over_a_long_round_trip() {
 fn what_was_sent_again_says_nothing() {
     undisturbed(|| {
         let rig = under_way();
-        rig.sends(&Tcp::data(at(4), STRIPE as usize).frame(peer(0), own(0)));
+        let again = rig.out(&Tcp::data(at(4), STRIPE as usize).frame(peer(0), own(0))).source();
+        assert_eq!(sent_by(&rig), if again == own(0) { [6, 5] } else { [5, 6] });
         ack(&rig, &Tcp::ack(at(6), &[]));
         assert_eq!(bytes(&rig), [STRIPE, 2 * STRIPE]);
     });
@@ -116,6 +122,7 @@ fn what_is_overtaken_on_its_way_here_counts_with_its_lane() {
         assert_eq!(bytes(&rig), [2 * STRIPE, 3 * STRIPE]);
         ack(&rig, &Tcp::ack(at(8), &[]));
         assert_eq!(bytes(&rig), [3 * STRIPE, 4 * STRIPE], "once");
+        assert_eq!(sent_by(&rig), [6, 6]);
     });
 }
 

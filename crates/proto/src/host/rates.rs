@@ -7,7 +7,8 @@
 //! - A lane on which something waited delivers at its rate, so that is measured.
 //! - A lane on which nothing waited while other lanes of the plan were busy, and which carried what it was believed to carry,
 //!   can carry more: it is given more, round by round, until something waits on it, or until all lanes carry less than before.
-//! - While nothing waits anywhere nothing is learned: a lane that is merely idle is not slow.
+//! - While nothing waits anywhere nothing is learned: a lane that is merely idle is not slow. Nor while far more flows share the
+//!   lanes than fit.
 //! - Rates in the proportion of the weights change nothing, so that traffic over links that report the truth is spread as if nothing
 //!   were measured.
 
@@ -42,6 +43,9 @@ const ROUND: Duration = Duration::from_millis(200);
 const ROUND_MAX: Duration = Duration::from_secs(1);
 /// A plan is busy if something waited on one of its lanes for this part of a round, in percent.
 const BUSY_PERCENT: u64 = 30;
+/// Lanes that seem to carry less than this part of the TCP that they are sent, in percent, have far more flows than fit: most segments
+/// are lost and sent again, and only first copies show what a lane carries. It would be measured to carry what it is given.
+const SEEN_PERCENT: u64 = 50;
 /// Its lanes on which something waited for at least one n-th of the time of the busiest one are measured.
 const BUSY_PART: u32 = 4;
 /// What a lane that can carry more is given the next time, in percent of what it had: at first so little that it costs little where
@@ -80,6 +84,8 @@ pub struct LaneCount {
     pub busy_bytes: u32,
     /// For how long something did, us; wraps.
     pub busy_us: u32,
+    /// Bytes of TCP that were sent, those that had been sent before, too; wraps.
+    pub tcp_bytes: u32,
 }
 
 /// What is known of the rates of a plan's lanes, in kbit/s, in their order.
@@ -354,6 +360,9 @@ impl PlanRates {
             return;
         }
         self.quiet = Duration::ZERO;
+        if !self.is_seen(elapsed_us, busiest) {
+            return;
+        }
         self.round = Some(Round::Busy(self.ends(elapsed_us)));
         for lane in &mut self.lanes {
             let us = lane.busy_us();
@@ -368,6 +377,16 @@ impl PlanRates {
         if self.busy_rounds.is_multiple_of(BACK_ROUNDS) {
             self.go_back();
         }
+    }
+
+    /// Whether what lanes delivered explains what they were sent.
+    fn is_seen(&self, elapsed_us: u64, busiest: u32) -> bool {
+        let busy = self.lanes.iter().filter(|lane| lane.busy_us() >= (busiest / BUSY_PART).max(1));
+        let (delivered, sent) = busy.fold((0, 0), |(delivered, sent), lane| {
+            let bytes = u64::from(lane.last.tcp_bytes.wrapping_sub(lane.begun.tcp_bytes));
+            (delivered + lane.delivered(lane.busy_us()), sent + bytes * 8000 / elapsed_us)
+        });
+        delivered * 100 >= sent * SEEN_PERCENT
     }
 
     /// What members at both ends carried.
@@ -505,11 +524,16 @@ impl LaneRate {
         self.last.busy_us.wrapping_sub(self.begun.busy_us)
     }
 
+    /// What it delivered while something waited on it, in kbit/s; `busy_us` is not 0.
+    fn delivered(&self, busy_us: u32) -> u64 {
+        let bytes = u64::from(self.last.busy_bytes.wrapping_sub(self.begun.busy_bytes));
+        bytes * 8000 / u64::from(busy_us)
+    }
+
     /// Something waited on it for that long.
     fn measure(&mut self, busy_us: u32) {
         self.shown = 0;
-        let bytes = u64::from(self.last.busy_bytes.wrapping_sub(self.begun.busy_bytes));
-        let sample = (bytes * 8000 / u64::from(busy_us)).clamp(1, RATE_KBIT_MAX);
+        let sample = self.delivered(busy_us).clamp(1, RATE_KBIT_MAX);
         if !self.measured || self.grown_from.is_some() {
             self.assume(sample);
         }

@@ -399,13 +399,15 @@ fn what_is_told_nearly_right_loses_next_to_nothing() {
 #[test]
 fn counters_of_an_earlier_daemon_or_plan_are_not_taken_for_a_round() {
     let mut bed = Bed::new(&[1000, 1000, 1000], &[1000, 900, 1000]);
-    let old = LaneCount { bytes: 1 << 50, busy_bytes: u32::MAX - 7, busy_us: 1 << 31 };
+    let old =
+        LaneCount { bytes: 1 << 50, busy_bytes: u32::MAX - 7, busy_us: 1 << 31, ..LaneCount::default() };
     bed.counts = vec![old; 3];
     bed.send(10, u64::MAX);
     let sum: u64 = bed.real.iter().sum();
     assert!(bed.carried() >= sum * 90 / 100, "{:?}", bed.shares());
     // The data path begins at zero again though the lanes are the same, and has counted more bytes by now.
-    bed.counts = vec![LaneCount { bytes: 1 << 51, busy_bytes: 1000, busy_us: 1000 }; 3];
+    let again = LaneCount { bytes: 1 << 51, busy_bytes: 1000, busy_us: 1000, ..LaneCount::default() };
+    bed.counts = vec![again; 3];
     bed.send(10, u64::MAX);
     assert!(bed.carried() >= sum * 90 / 100, "{:?}", bed.shares());
 }

@@ -139,6 +139,7 @@ impl Two {
                 bytes: look * kbit * 25,
                 busy_bytes: (look * kbit * 25) as u32,
                 busy_us: look as u32 * 200_000,
+                ..LaneCount::default()
             };
             let counts =
                 carried.iter().map(|(number, lanes)| (*number, lanes.iter().map(lane).collect())).collect();

@@ -85,6 +85,31 @@ fn lanes_are_measured_where_something_waited_for_a_quarter_as_long_as_on_the_bus
 }
 
 #[test]
+fn of_lanes_that_are_sent_twice_what_they_seem_to_carry_nothing_is_learned() {
+    let mut rounds = Rounds::new(&[(0, 0), (1, 1), (2, 2)]);
+    // Counters wrap.
+    rounds.counts[0].tcp_bytes = u32::MAX - 5;
+    rounds.now = rounds.now + ROUND_MAX;
+    assert!(!rounds.look(), "it begins again here");
+    // Lanes count together, by the time that passed, those on which something waits: 60 Mbit/s are 1.5 MB.
+    let mut after = |bytes: u32| {
+        rounds.counts[0].tcp_bytes = rounds.counts[0].tcp_bytes.wrapping_add(bytes);
+        rounds.counts[1].tcp_bytes += 1_000_000;
+        rounds.counts[2].tcp_bytes += 4_000_000;
+        let changed =
+            rounds.take(&[(40_000, ROUND_US), (20_000, ROUND_US / BUSY_PART), (9_000, ROUND_US / 5)]);
+        (changed, rounds.measured(), rounds.rates.take_round(7).is_some())
+    };
+    assert_eq!(after(2_000_025), (false, vec![None; 3], false));
+    let measured = vec![Some(40_000), Some(20_000), None];
+    assert_eq!(after(2_000_000), (true, measured.clone(), true));
+    // Nor is forgotten what was measured before.
+    for _ in 0..400 {
+        assert_eq!(after(2_000_025), (false, measured.clone(), false));
+    }
+}
+
+#[test]
 fn a_round_has_its_length_and_one_without_a_look_for_a_second_does_not_count() {
     let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
     let mut after = |millis| {
@@ -112,8 +137,8 @@ fn counters_that_begin_again_are_no_round() {
     // At zero again, or with other numbers that happen to be higher; twice, so that it is no single sample.
     let restarts = [
         LaneCount::default(),
-        LaneCount { bytes: 1 << 40, busy_bytes: 9, busy_us: 9 },
-        LaneCount { bytes: 77, busy_bytes: u32::MAX, busy_us: 1 << 30 },
+        LaneCount { bytes: 1 << 40, busy_bytes: 9, busy_us: 9, ..LaneCount::default() },
+        LaneCount { bytes: 77, busy_bytes: u32::MAX, busy_us: 1 << 30, ..LaneCount::default() },
     ];
     for counts in restarts {
         rounds.counts = vec![counts; 2];
