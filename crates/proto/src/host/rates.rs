@@ -43,8 +43,9 @@ const ROUND: Duration = Duration::from_millis(200);
 const ROUND_MAX: Duration = Duration::from_secs(1);
 /// A plan is busy if something waited on one of its lanes for this part of a round, in percent.
 const BUSY_PERCENT: u64 = 30;
-/// Lanes that seem to carry less than this part of the TCP that they are sent, in percent, have far more flows than fit: most segments
-/// are lost and sent again, and only first copies show what a lane carries. It would be measured to carry what it is given.
+/// Lanes that seem to carry less than this part of the TCP that they are sent, in percent, have far more flows than fit, if something
+/// waits on most of a plan's lanes: most segments are lost and sent again, and only first copies show what a lane carries. It would be
+/// measured to carry what it is given.
 const SEEN_PERCENT: u64 = 50;
 /// Its lanes on which something waited for at least one n-th of the time of the busiest one are measured.
 const BUSY_PART: u32 = 4;
@@ -382,11 +383,10 @@ impl PlanRates {
     /// Whether what lanes delivered explains what they were sent.
     fn is_seen(&self, elapsed_us: u64, busiest: u32) -> bool {
         let busy = self.lanes.iter().filter(|lane| lane.busy_us() >= (busiest / BUSY_PART).max(1));
-        let (delivered, sent) = busy.fold((0, 0), |(delivered, sent), lane| {
-            let bytes = u64::from(lane.last.tcp_bytes.wrapping_sub(lane.begun.tcp_bytes));
-            (delivered + lane.delivered(lane.busy_us()), sent + bytes * 8000 / elapsed_us)
+        let (lanes, delivered, sent) = busy.fold((0, 0, 0), |(lanes, delivered, sent), lane| {
+            (lanes + 1, delivered + lane.delivered(lane.busy_us()), sent + lane.carried_tcp(elapsed_us))
         });
-        delivered * 100 >= sent * SEEN_PERCENT
+        lanes * 2 <= self.lanes.len() || delivered * 100 >= sent * SEEN_PERCENT
     }
 
     /// What members at both ends carried.
@@ -514,6 +514,11 @@ impl LaneRate {
         self.bytes().saturating_mul(8000) / elapsed_us * 956 / 1000
     }
 
+    /// What it was sent of TCP whose delivery is measured, in kbit/s.
+    fn carried_tcp(&self, elapsed_us: u64) -> u64 {
+        u64::from(self.last.tcp_bytes.wrapping_sub(self.begun.tcp_bytes)) * 8000 / elapsed_us
+    }
+
     /// Whether the counters are not those that were taken so long ago: the data path has begun at zero again.
     fn began_again(&self, count: &LaneCount, elapsed: Duration) -> bool {
         let busy = Duration::from_micros(count.busy_us.wrapping_sub(self.begun.busy_us).into());
@@ -585,7 +590,7 @@ impl LaneRate {
             self.hold -= 1;
             return false;
         }
-        let carried = self.carried(elapsed_us);
+        let carried = self.carried_tcp(elapsed_us);
         let percent = match (self.grown_from, self.measured) {
             (None, _) => TRY_PERCENT,
             (Some(_), true) => GROWTH_PERCENT,

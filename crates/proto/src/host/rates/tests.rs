@@ -70,6 +70,7 @@ impl Bed {
                 // 200 ms.
                 let bytes = kbit * 25;
                 count.bytes += bytes;
+                count.tcp_bytes = count.tcp_bytes.wrapping_add(u32::try_from(bytes * 956 / 1000).unwrap());
                 if blind != Some(at) && (waits_behind || kbit * 1000 >= real * 999) {
                     count.busy_bytes = count.busy_bytes.wrapping_add(u32::try_from(bytes).unwrap());
                     count.busy_us = count.busy_us.wrapping_add(200_000);
