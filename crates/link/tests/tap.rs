@@ -195,8 +195,9 @@ fn it_is_a_port_of_a_bridge() {
 fn a_flow_stays_on_its_queue() {
     let queues = 4;
     let cable = Cable::new(queues, TapOffloads::ALL);
-    for port in 5000..5024 {
-        transfer(&cable, &format!("198.18.0.2:{port}"), 1 << 20);
+    // Their queues are random: one in a thousand million runs leaves one of four unused.
+    for port in 5000..5080 {
+        transfer(&cable, &format!("198.18.0.2:{port}"), 1 << 18);
     }
     let mut flows: BTreeMap<_, BTreeSet<usize>> = BTreeMap::new();
     let mut used = BTreeSet::new();
@@ -206,10 +207,10 @@ fn a_flow_stays_on_its_queue() {
             used.insert(frame.queue);
         }
     }
-    assert!(flows.len() >= 48, "{}", flows.len());
+    assert!(flows.len() >= 160, "{}", flows.len());
     let wandering: Vec<_> = flows.iter().filter(|(_, queues)| queues.len() > 1).collect();
     assert!(wandering.is_empty(), "{wandering:?}");
-    assert_eq!(used.len(), queues, "24 flows use every queue");
+    assert_eq!(used.len(), queues, "80 flows use every queue");
 }
 
 #[test]
