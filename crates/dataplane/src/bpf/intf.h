@@ -389,7 +389,7 @@ struct lb_class_plans {
 	__u16 number[LB_CLASSES_MAX];
 };
 
-/* What the ACKs of striped flows say of a lane's rate (delivery.bpf.h). Counters wrap. */
+/* What striped flows sent over a lane, and what their ACKs say of its rate (delivery.bpf.h). Counters wrap. */
 struct lb_delivery {
 	/* Bytes of stripes that it served for some time, and that time, us. */
 	__u32 busy_bytes;

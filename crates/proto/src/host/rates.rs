@@ -14,23 +14,17 @@
 
 use crate::{Time, plan::Lane};
 use carry_over::Past;
+use lane::LaneRate;
 use linkbraid_wire::MacAddr;
 use std::{collections::HashMap, time::Duration};
 use stripe::{Stripe, Use};
 
 mod carry_over;
+mod lane;
 mod stripe;
 
 pub use stripe::StripeBasis;
 
-/// A lane that is busy for more than so many times the time that passed counted something else: several flows may each count
-/// some time once more.
-const BUSY_MAX: u32 = 16;
-/// A lane that was given more, and then carried less than this part of what it had, in percent, cannot carry more. It is given
-/// more again only after so many rounds, twice as many each time.
-const FUTILE_PERCENT: u64 = 115;
-const PAUSE_ROUNDS_MIN: u32 = 8;
-const PAUSE_ROUNDS_MAX: u32 = 256;
 /// What lanes were given is taken back if nothing waits, and all carry such a part of what they did before, in percent. A
 /// lane whose least time was taken behind a queue does not show that something waits on it. Where still less is sent, it is the
 /// sender that sends less.
@@ -49,15 +43,6 @@ const BUSY_PERCENT: u64 = 30;
 const SEEN_PERCENT: u64 = 50;
 /// Its lanes on which something waited for at least one n-th of the time of the busiest one are measured.
 const BUSY_PART: u32 = 4;
-/// What a lane that can carry more is given the next time, in percent of what it had: at first so little that it costs little where
-/// it was chance; then, if still nothing waits on it; and the same if it was never measured.
-const TRY_PERCENT: u64 = 106;
-const GROWTH_PERCENT: u64 = 150;
-const UNKNOWN_GROWTH_PERCENT: u64 = 300;
-/// A lane that carried less than this part of its rate, in percent, did not show that it can carry more.
-const CARRIED_PERCENT: u64 = 95;
-/// A lane shows it in so many busy rounds one after the other before it is given more: in one alone it was chance.
-const SHOWN_ROUNDS: u32 = 2;
 /// Rates that differ by less from the proportion of the weights are those of the weights, in parts of a thousand; and as long
 /// as rates are in use.
 const SAME_PERMILLE: u64 = 80;
@@ -139,33 +124,6 @@ pub(super) enum Round {
     Busy(Vec<EndCount>),
     /// Nothing has waited for so long that what was measured is forgotten.
     Forgotten,
-}
-
-/// One lane of a plan.
-#[derive(Debug, Clone)]
-struct LaneRate {
-    slot: u8,
-    peer_mac: Option<MacAddr>,
-    weight_kbit: u64,
-    /// The user said that the weight is the rate.
-    fixed: bool,
-    rate_kbit: Option<u64>,
-    /// The last three that were measured, in kbit/s.
-    samples: [u64; 3],
-    /// Something has waited on it; else its rate is a lower bound.
-    measured: bool,
-    /// What it carried in the last round.
-    carried_kbit: u64,
-    /// What it had when it was given more, if it was not measured since.
-    grown_from: Option<u64>,
-    /// In how many busy rounds, one after the other, it showed that it can carry more.
-    shown: u32,
-    /// It is given more in so many rounds at the soonest; and how many these were the last time.
-    hold: u32,
-    pause: u32,
-    /// Counted when the round began, and last.
-    begun: LaneCount,
-    last: LaneCount,
 }
 
 #[derive(Debug)]
@@ -474,139 +432,6 @@ fn in_proportion(weight: u64, rates: u64, weights: u64) -> u64 {
 
 fn sum(rates: &[u32]) -> u64 {
     rates.iter().map(|rate| u64::from(*rate)).sum()
-}
-
-impl LaneRate {
-    fn new(lane: &Lane) -> LaneRate {
-        LaneRate {
-            slot: lane.slot,
-            peer_mac: lane.peer_mac,
-            weight_kbit: lane.weight.max(1).into(),
-            fixed: false,
-            rate_kbit: None,
-            samples: [0; 3],
-            measured: false,
-            carried_kbit: 0,
-            grown_from: None,
-            shown: 0,
-            hold: 0,
-            pause: 0,
-            begun: LaneCount::default(),
-            last: LaneCount::default(),
-        }
-    }
-
-    fn is(&self, lane: &Lane) -> bool {
-        (self.slot, self.peer_mac) == (lane.slot, lane.peer_mac)
-    }
-
-    /// What counts as its rate, if anything does.
-    fn rate(&self) -> Option<u64> {
-        if self.fixed { Some(self.weight_kbit) } else { self.rate_kbit }
-    }
-
-    fn bytes(&self) -> u64 {
-        self.last.bytes - self.begun.bytes
-    }
-
-    /// What it carried, in kbit/s of TCP data, in the usual packets of 1500 bytes.
-    fn carried(&self, elapsed_us: u64) -> u64 {
-        self.bytes().saturating_mul(8000) / elapsed_us * 956 / 1000
-    }
-
-    /// What it was sent of TCP whose delivery is measured, in kbit/s.
-    fn carried_tcp(&self, elapsed_us: u64) -> u64 {
-        u64::from(self.last.tcp_bytes.wrapping_sub(self.begun.tcp_bytes)) * 8000 / elapsed_us
-    }
-
-    /// Whether the counters are not those that were taken so long ago: the data path has begun at zero again.
-    fn began_again(&self, count: &LaneCount, elapsed: Duration) -> bool {
-        let busy = Duration::from_micros(count.busy_us.wrapping_sub(self.begun.busy_us).into());
-        count.bytes < self.last.bytes || busy > elapsed.max(ROUND) * BUSY_MAX
-    }
-
-    fn busy_us(&self) -> u32 {
-        self.last.busy_us.wrapping_sub(self.begun.busy_us)
-    }
-
-    /// What it delivered while something waited on it, in kbit/s; `busy_us` is not 0.
-    fn delivered(&self, busy_us: u32) -> u64 {
-        let bytes = u64::from(self.last.busy_bytes.wrapping_sub(self.begun.busy_bytes));
-        bytes * 8000 / u64::from(busy_us)
-    }
-
-    /// Something waited on it for that long.
-    fn measure(&mut self, busy_us: u32) {
-        self.shown = 0;
-        let sample = self.delivered(busy_us).clamp(1, RATE_KBIT_MAX);
-        if !self.measured || self.grown_from.is_some() {
-            self.assume(sample);
-        }
-        // It had carried nearly as much before it was given more.
-        let is_futile = |from: u64| sample.saturating_mul(100) < from.saturating_mul(FUTILE_PERCENT);
-        if let Some(from) = self.grown_from.take() {
-            self.pause(is_futile(from));
-        }
-        // One sample may be wrong; of two in three that agree one counts.
-        self.samples.rotate_left(1);
-        self.samples[2] = sample;
-        let mut sorted = self.samples;
-        sorted.sort_unstable();
-        self.rate_kbit = Some(sorted[1]);
-        self.measured = true;
-    }
-
-    /// It was given more, in vain or not.
-    fn pause(&mut self, is_futile: bool) {
-        let longer = (self.pause * 2).clamp(PAUSE_ROUNDS_MIN, PAUSE_ROUNDS_MAX);
-        self.pause = if is_futile { longer } else { 0 };
-        self.hold = self.pause;
-    }
-
-    /// What it was given is taken back.
-    fn take_back(&mut self) {
-        if let Some(from) = self.grown_from.take() {
-            self.assume(from);
-            self.shown = 0;
-            self.pause(true);
-        }
-    }
-
-    /// Nothing is known of its rate.
-    fn forget(&mut self) {
-        (self.rate_kbit, self.measured) = (None, false);
-        (self.grown_from, self.shown) = (None, 0);
-    }
-
-    /// Its rate is this until something else is measured twice.
-    fn assume(&mut self, rate: u64) {
-        let rate = rate.clamp(1, RATE_KBIT_MAX);
-        (self.rate_kbit, self.samples) = (Some(rate), [rate; 3]);
-    }
-
-    /// Nothing waited on it, but on others. Whether it is given more.
-    fn grow(&mut self, elapsed_us: u64) -> bool {
-        if self.hold > 0 {
-            self.hold -= 1;
-            return false;
-        }
-        let carried = self.carried_tcp(elapsed_us);
-        let percent = match (self.grown_from, self.measured) {
-            (None, _) => TRY_PERCENT,
-            (Some(_), true) => GROWTH_PERCENT,
-            (Some(_), false) => UNKNOWN_GROWTH_PERCENT,
-        };
-        let rate = self.rate_kbit.unwrap_or(0);
-        let least = rate.max(carried);
-        let shows = least > 0 && carried.saturating_mul(100) >= rate.saturating_mul(CARRIED_PERCENT);
-        self.shown = if shows { self.shown + 1 } else { 0 };
-        if self.shown >= SHOWN_ROUNDS {
-            self.assume(least.saturating_mul(percent).div_ceil(100));
-            self.grown_from = self.grown_from.or(Some(least));
-            return true;
-        }
-        false
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What counts, and what just does not.
 
 use super::*;
+use lane::BUSY_MAX;
 
 const ROUND_US: u32 = 200_000;
 
