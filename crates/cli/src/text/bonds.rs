@@ -106,6 +106,8 @@ fn members(record: &BondRecord) -> String {
                 Some(ShareFrom::Fixed) => format!("{measured} measured, but its share is fixed"),
                 Some(ShareFrom::Told) | None => format!("{measured} measured, which fits its share"),
             });
+        } else if member.share_from == Some(ShareFrom::Measured) {
+            table.note("not measured; its share follows what all lanes carry and lose");
         }
     }
     table.render()

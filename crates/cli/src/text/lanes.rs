@@ -25,11 +25,12 @@ pub fn lanes(records: &[LaneRecord]) -> String {
             human::frames(lane.tx_frames),
             human::bytes(lane.tx_bytes),
         ]);
-        if let (Some(ShareFrom::Measured), Some(told), Some(measured)) =
-            (lane.share_from, lane.told_kbit, lane.measured_kbit)
-        {
-            let (told, measured) = (human::measured_rate(told), human::measured_rate(measured));
-            table.note(&format!("share from {measured} measured, not {told} told"));
+        if let (Some(ShareFrom::Measured), Some(told)) = (lane.share_from, lane.told_kbit) {
+            let from = match lane.measured_kbit {
+                Some(measured) => format!("{} measured", human::measured_rate(measured)),
+                None => "what all lanes carry and lose".to_owned(),
+            };
+            table.note(&format!("share from {from}, not {} told", human::measured_rate(told)));
         }
         if let Some(class) = &lane.borrowed_from {
             table.note(&format!("borrowed from {class}, while that is idle"));

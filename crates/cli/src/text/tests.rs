@@ -160,6 +160,17 @@ fn peers_stand_one_a_line_with_their_members_below() {
 fn lanes_show_shares() {
     let expected = include_str!("tests/golden/lanes.txt");
     assert_eq!(lanes(&samples::lanes()), expected);
+    let mut lane = samples::lanes().remove(0);
+    lane.measured_kbit = None;
+    let said = lanes(std::slice::from_ref(&lane));
+    assert!(
+        said.contains("          share from what all lanes carry and lose, not 1 Gbit/s told\n"),
+        "{said}"
+    );
+    let mut bond = samples::bond();
+    (bond.members[0].measured_kbit, bond.members[0].share_from) = (None, Some(ShareFrom::Measured));
+    let said = bonds(&[bond], &PLAIN);
+    assert!(said.contains("  not measured; its share follows what all lanes carry and lose\n"), "{said}");
 }
 
 #[test]
