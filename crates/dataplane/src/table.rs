@@ -114,6 +114,8 @@ pub struct Delivered {
     pub busy_us: u32,
     /// Bytes of striped flows that were sent over the lane, those that had been sent before, too.
     pub sent_bytes: u32,
+    /// Of these, bytes that were sent again, by whatever lane.
+    pub lost_bytes: u32,
 }
 
 /// Frames on the wire and their bytes.
@@ -305,6 +307,7 @@ impl Tables {
             busy_bytes: lane.busy_bytes,
             busy_us: lane.busy_us,
             sent_bytes: lane.sent_bytes,
+            lost_bytes: lane.lost_bytes,
         });
         Ok(delivered.collect())
     }

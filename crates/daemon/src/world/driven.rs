@@ -249,6 +249,7 @@ impl Driven {
                 busy_bytes: delivered.busy_bytes,
                 busy_us: delivered.busy_us,
                 tcp_bytes: delivered.sent_bytes,
+                lost_bytes: delivered.lost_bytes,
             });
             plans.push((number, lanes.collect()));
         }

@@ -401,6 +401,8 @@ struct lb_delivery {
 	__u32 late_bytes;
 	/* Bytes of striped flows that left by the lane, those that had been sent before, too. Processors that add at once lose some. */
 	__u32 sent_bytes;
+	/* Of these, what was sent again: by the lane that had it first, and once for each time. */
+	__u32 lost_bytes;
 	/* The least time from a stripe's departure to its ACK, us, and when it was raised last. */
 	__u32 least_us;
 	__u32 since_us;

@@ -182,15 +182,19 @@ GLOBAL __u32 stripe_of(const struct lb_flow *flow, __u32 seq)
 	return LB_STRIPES_MAX;
 }
 
-/*
- * What starts at `seq`, before bytes that have left, leaves for the first time: this host forwards it, and it was overtaken on its way
- * here. Where that is longer ago than what is remembered nobody can tell.
- */
-static __always_inline int is_late(const struct lb_flow *flow, __u32 seq)
+/* What left at `seq` did so too long ago to be remembered. */
+static __always_inline int is_forgotten(const struct lb_flow *flow, __u32 seq)
 {
 	__u32 oldest = flow->head < LB_STRIPES_MAX ? 0 : flow->head;
 
-	return !before(seq, flow->stripes[oldest & (LB_STRIPES_MAX - 1)].start) && stripe_of(flow, seq) == LB_STRIPES_MAX;
+	return before(seq, flow->stripes[oldest & (LB_STRIPES_MAX - 1)].start);
+}
+
+/* Of a stripe something is sent again. */
+static __always_inline void note_loss(struct lb_progress *progress, const struct lb_stripe *stripe, __u32 bytes)
+{
+	if (stripe->lane >> 4 == progress->generation && !(stripe->sent_us & STRIPE_ARRIVED))
+		__sync_fetch_and_add(&progress->deliveries[stripe->lane & (LB_LANES_MAX - 1)].lost_bytes, bytes);
 }
 
 /* A buffer leaves by a lane. `flow` is NULL for a flow that is not known yet. */
@@ -218,9 +222,15 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 	if (flow->hole_since_ns && is_probe(flow, newest, bpf_ktime_get_ns()))
 		flow->probed = 1;
 	if (before(view->seq, flow->next)) {
-		if (is_late(flow, view->seq)) {
-			__sync_fetch_and_add(&delivery->late_bytes, view->payload);
-			return;
+		if (!is_forgotten(flow, view->seq)) {
+			__u32 at = stripe_of(flow, view->seq);
+
+			/* It leaves for the first time: this host forwards it, and it was overtaken on its way here. */
+			if (at == LB_STRIPES_MAX) {
+				__sync_fetch_and_add(&delivery->late_bytes, view->payload);
+				return;
+			}
+			note_loss(progress, &flow->stripes[at & (LB_STRIPES_MAX - 1)], view->payload);
 		}
 		/* A retransmission proves nothing: what arrives may be the first copy. */
 		if (!before(flow->hole, view->seq) && before(flow->hole, end))

@@ -7,7 +7,8 @@
 //! - A lane on which something waited delivers at its rate, so that is measured.
 //! - A lane on which nothing waited while other lanes of the plan were busy, and which carried what it was believed to carry,
 //!   can carry more: it is given more, round by round, until something waits on it, or until all lanes carry less than before.
-//! - While nothing waits anywhere nothing is learned: a lane that is merely idle is not slow. Nor while far more flows share the
+//! - A lane that other traffic fills is seen by what TCP loses there (`overfull`).
+//! - While nothing waits anywhere nothing else is learned: a lane that is merely idle is not slow. Nor while far more flows share the
 //!   lanes than fit.
 //! - Rates in the proportion of the weights change nothing, so that traffic over links that report the truth is spread as if nothing
 //!   were measured.
@@ -16,11 +17,13 @@ use crate::{Time, plan::Lane};
 use carry_over::Past;
 use lane::LaneRate;
 use linkbraid_wire::MacAddr;
+use overfull::Losses;
 use std::{collections::HashMap, time::Duration};
 use stripe::{Stripe, Use};
 
 mod carry_over;
 mod lane;
+mod overfull;
 mod stripe;
 
 pub use stripe::StripeBasis;
@@ -72,6 +75,8 @@ pub struct LaneCount {
     pub busy_us: u32,
     /// Bytes of TCP that were sent, those that had been sent before, too; wraps.
     pub tcp_bytes: u32,
+    /// Of these, what was sent again, by whatever lane; wraps.
+    pub lost_bytes: u32,
 }
 
 /// What is known of the rates of a plan's lanes, in kbit/s, in their order.
@@ -133,6 +138,7 @@ struct PlanRates {
     /// Nothing was counted of these lanes yet.
     is_new: bool,
     past: Past,
+    losses: Losses,
     /// In which something waited; and whether something did on all lanes in the last one.
     busy_rounds: u32,
     all_busy: bool,
@@ -263,6 +269,7 @@ impl PlanRates {
             lanes: Vec::new(),
             is_new: true,
             past: Past::default(),
+            losses: Losses::default(),
             busy_rounds: 0,
             all_busy: false,
             carried_before: 0,
@@ -292,6 +299,7 @@ impl PlanRates {
             return false;
         }
         (self.is_new, self.in_use) = (true, None);
+        self.losses.clear();
         self.choose()
     }
 
@@ -307,29 +315,37 @@ impl PlanRates {
                 self.lanes.iter_mut().for_each(LaneRate::take_back);
                 self.carried_before = 0;
             }
+            self.losses.take(&mut self.lanes);
             // One that sends as much as the lanes carry has no queue where its window is just right.
-            if carried > 0 && carried < self.sums().0 / 2 {
+            let is_cut = self.lanes.iter().any(LaneRate::is_cut);
+            if carried > 0 && (is_cut || carried < self.sums().0 / 2) {
                 self.quiet += elapsed;
             }
             if self.quiet >= FORGET {
                 self.lanes.iter_mut().for_each(LaneRate::forget);
                 self.past.forget();
+                self.quiet = Duration::ZERO;
                 self.round = Some(Round::Forgotten);
             }
             return;
         }
         self.quiet = Duration::ZERO;
+        self.losses.clear();
         if !self.is_seen(elapsed_us, busiest) {
             return;
         }
         self.round = Some(Round::Busy(self.ends(elapsed_us)));
+        let sums = self.sums();
         for lane in &mut self.lanes {
             let us = lane.busy_us();
             if us >= busiest / BUSY_PART {
                 lane.measure(us);
-            } else if lane.grow(elapsed_us) {
+            } else if lane.grow(elapsed_us, lane.told(sums)) {
                 self.carried_before = carried;
             }
+        }
+        if self.lanes.iter().all(|lane| lane.rate().is_some()) {
+            self.lanes.iter_mut().for_each(LaneRate::uncut);
         }
         self.all_busy = self.lanes.iter().all(|lane| lane.busy_us() >= busiest / BUSY_PART);
         self.busy_rounds += 1;
@@ -369,17 +385,17 @@ impl PlanRates {
 
     fn go_back(&mut self) {
         self.all_busy = false;
-        let (rates, weights) = self.sums();
+        let sums = self.sums();
         for lane in self.lanes.iter_mut().filter(|lane| lane.measured && lane.grown_from.is_none()) {
             let Some(rate) = lane.rate_kbit else { continue };
             let most = rate * BACK_PERCENT / 100 + 1;
-            lane.assume(in_proportion(lane.weight_kbit, rates, weights).clamp(rate - most, rate + most));
+            lane.assume(lane.told(sums).clamp(rate - most, rate + most));
         }
     }
 
     /// The sums of what is known of the rates, and of those lanes' weights.
     fn sums(&self) -> (u64, u64) {
-        let known = self.lanes.iter().filter_map(|lane| Some((lane.rate()?, lane.weight_kbit)));
+        let known = self.lanes.iter().filter_map(|lane| Some((lane.rate()?, lane.weight())));
         known.fold((0, 0), |(rates, weights), (rate, weight)| (rates + rate, weights + weight))
     }
 
@@ -407,18 +423,21 @@ impl PlanRates {
 
     /// The rates, unless they are in the proportion of the weights. One that is not known is taken for what the others suggest.
     fn rates(&self) -> Option<Vec<u32>> {
-        let (rates, weights) = self.sums();
+        // Where nothing is known the weights are in use, or what is believed of them.
+        let sums = match self.sums() {
+            (_, 0) => (1, 1),
+            sums => sums,
+        };
         let limit = if self.in_use.is_some() { SAME_AGAIN_PERMILLE } else { SAME_PERMILLE };
-        let told = |lane: &LaneRate| in_proportion(lane.weight_kbit, rates, weights);
         let same = |lane: &LaneRate| {
-            let is_near = |rate| permille_apart(rate, told(lane)) <= limit;
-            (lane.fixed || lane.grown_from.is_none()) && lane.rate().is_none_or(is_near)
+            let is_near = |rate| permille_apart(rate, lane.told(sums)) <= limit;
+            (lane.fixed || lane.grown_from.is_none() && !lane.is_cut()) && lane.rate().is_none_or(is_near)
         };
         if self.lanes.iter().all(same) {
             return None;
         }
         let rates: Vec<u64> =
-            self.lanes.iter().map(|lane| lane.rate().unwrap_or_else(|| told(lane))).collect();
+            self.lanes.iter().map(|lane| lane.rate().unwrap_or_else(|| lane.told(sums))).collect();
         let least = rates.iter().max().map_or(0, |fastest| fastest / SHARE_PART_MIN);
         Some(rates.into_iter().map(|rate| to_kbit(rate.max(least))).collect())
     }

@@ -1,6 +1,6 @@
 //! What is known of one lane of a plan, and what a round of it says.
 
-use super::{LaneCount, RATE_KBIT_MAX, ROUND};
+use super::{LaneCount, RATE_KBIT_MAX, ROUND, in_proportion};
 use crate::plan::Lane;
 use linkbraid_wire::MacAddr;
 use std::time::Duration;
@@ -20,6 +20,10 @@ const GROWTH_PERCENT: u64 = 150;
 const UNKNOWN_GROWTH_PERCENT: u64 = 300;
 /// A lane that carried less than this part of its rate, in percent, did not show that it can carry more.
 const CARRIED_PERCENT: u64 = 95;
+/// The same of one that was never measured: it was given what the others suggest.
+const UNKNOWN_CARRIED_PERCENT: u64 = 80;
+/// A weight is halved so often at most.
+const CUTS_MAX: u32 = 8;
 /// A lane shows it in so many busy rounds one after the other before it is given more: in one alone it was chance.
 const SHOWN_ROUNDS: u32 = 2;
 
@@ -45,6 +49,8 @@ pub(super) struct LaneRate {
     /// It is given more in so many rounds at the soonest; and how many these were the last time.
     hold: u32,
     pause: u32,
+    /// How often its weight was halved because other traffic fills it.
+    cuts: u32,
     /// Counted when the round began, and last.
     pub(super) begun: LaneCount,
     pub(super) last: LaneCount,
@@ -65,6 +71,7 @@ impl LaneRate {
             shown: 0,
             hold: 0,
             pause: 0,
+            cuts: 0,
             begun: LaneCount::default(),
             last: LaneCount::default(),
         }
@@ -72,6 +79,16 @@ impl LaneRate {
 
     pub(super) fn is(&self, lane: &Lane) -> bool {
         (self.slot, self.peer_mac) == (lane.slot, lane.peer_mac)
+    }
+
+    /// Its weight, or what is believed of it.
+    pub(super) fn weight(&self) -> u64 {
+        (self.weight_kbit >> self.cuts).max(1)
+    }
+
+    /// What it would carry by its weight, if lanes whose weights sum up to the second number carry the first.
+    pub(super) fn told(&self, (rates, weights): (u64, u64)) -> u64 {
+        in_proportion(self.weight(), rates, weights)
     }
 
     /// What counts as its rate, if anything does.
@@ -90,7 +107,17 @@ impl LaneRate {
 
     /// What it was sent of TCP whose delivery is measured, in kbit/s.
     pub(super) fn carried_tcp(&self, elapsed_us: u64) -> u64 {
-        u64::from(self.last.tcp_bytes.wrapping_sub(self.begun.tcp_bytes)) * 8000 / elapsed_us
+        self.sent_tcp() * 8000 / elapsed_us
+    }
+
+    /// The same in bytes.
+    pub(super) fn sent_tcp(&self) -> u64 {
+        self.last.tcp_bytes.wrapping_sub(self.begun.tcp_bytes).into()
+    }
+
+    /// Of what it was sent of TCP, bytes that were sent again.
+    pub(super) fn lost(&self) -> u64 {
+        self.last.lost_bytes.wrapping_sub(self.begun.lost_bytes).into()
     }
 
     /// Whether the counters are not those that were taken so long ago: the data path has begun at zero again.
@@ -146,10 +173,34 @@ impl LaneRate {
         }
     }
 
-    /// Nothing is known of its rate.
+    /// Nothing is known of its rate. Of a weight that was halved again and again only the last time is forgotten.
     pub(super) fn forget(&mut self) {
         (self.rate_kbit, self.measured) = (None, false);
         (self.grown_from, self.shown) = (None, 0);
+        self.cuts = self.cuts.saturating_sub(1);
+    }
+
+    /// It counts for half as much as before.
+    pub(super) fn cut(&mut self) {
+        self.shown = 0;
+        match self.grown_from.take() {
+            Some(_) => self.pause(true),
+            None => self.hold = self.hold.max(PAUSE_ROUNDS_MIN),
+        }
+        // What is not known of the others is taken from both.
+        self.cuts = (self.cuts + 1).min(CUTS_MAX);
+        if let Some(rate) = self.rate_kbit {
+            self.assume(rate / 2);
+        }
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.cuts > 0
+    }
+
+    /// Its weight is what it was told to be.
+    pub(super) fn uncut(&mut self) {
+        self.cuts = 0;
     }
 
     /// Its rate is this until something else is measured twice.
@@ -158,8 +209,8 @@ impl LaneRate {
         (self.rate_kbit, self.samples) = (Some(rate), [rate; 3]);
     }
 
-    /// Nothing waited on it, but on others. Whether it is given more.
-    pub(super) fn grow(&mut self, elapsed_us: u64) -> bool {
+    /// Nothing waited on it, but on others. Whether it is given more. `believed`: what it was taken to carry if its rate is not known.
+    pub(super) fn grow(&mut self, elapsed_us: u64, believed: u64) -> bool {
         if self.hold > 0 {
             self.hold -= 1;
             return false;
@@ -170,9 +221,12 @@ impl LaneRate {
             (Some(_), true) => GROWTH_PERCENT,
             (Some(_), false) => UNKNOWN_GROWTH_PERCENT,
         };
-        let rate = self.rate_kbit.unwrap_or(0);
+        let (rate, part) = match self.rate_kbit {
+            Some(rate) => (rate, CARRIED_PERCENT),
+            None => (believed, UNKNOWN_CARRIED_PERCENT),
+        };
         let least = rate.max(carried);
-        let shows = least > 0 && carried.saturating_mul(100) >= rate.saturating_mul(CARRIED_PERCENT);
+        let shows = least > 0 && carried.saturating_mul(100) >= rate.saturating_mul(part);
         self.shown = if shows { self.shown + 1 } else { 0 };
         if self.shown >= SHOWN_ROUNDS {
             self.assume(least.saturating_mul(percent).div_ceil(100));

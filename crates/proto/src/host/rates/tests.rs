@@ -1,6 +1,7 @@
 use super::*;
 
 mod bounds;
+mod overfull;
 
 const MILLI: u64 = 1_000_000;
 

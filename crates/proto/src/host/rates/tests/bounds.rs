@@ -14,29 +14,33 @@ fn peer(index: u8) -> MacAddr {
 }
 
 /// One round after the other of a plan.
-struct Rounds {
-    rates: Rates,
-    now: Time,
-    lanes: Vec<Lane>,
-    counts: Vec<LaneCount>,
+pub(super) struct Rounds {
+    pub rates: Rates,
+    pub now: Time,
+    pub lanes: Vec<Lane>,
+    pub counts: Vec<LaneCount>,
+    /// Slots of members whose weight is their rate.
+    pub fixed: &'static [u8],
 }
 
 impl Rounds {
     /// Lanes from slots to the peer's members, all told to be of 1 Gbit/s.
-    fn new(ends: &[(u8, u8)]) -> Rounds {
+    pub fn new(ends: &[(u8, u8)]) -> Rounds {
         let lanes: Vec<Lane> = ends.iter().copied().map(lane).collect();
         let counts = vec![LaneCount { bytes: 1, ..LaneCount::default() }; lanes.len()];
-        let mut rounds = Rounds { rates: Rates::default(), now: Time::from_millis(1000), lanes, counts };
+        let mut rounds =
+            Rounds { rates: Rates::default(), now: Time::from_millis(1000), lanes, counts, fixed: &[] };
         assert!(!rounds.look(), "it begins here");
         rounds
     }
 
-    fn look(&mut self) -> bool {
-        self.rates.take(self.now, 7, &self.lanes, |_| false, &self.counts)
+    pub fn look(&mut self) -> bool {
+        let fixed = self.fixed;
+        self.rates.take(self.now, 7, &self.lanes, |slot| fixed.contains(&slot), &self.counts)
     }
 
     /// Each lane carries so many kbit/s for a round, and something waits on it for so many us; whether rates are others now.
-    fn take(&mut self, each: &[(u64, u32)]) -> bool {
+    pub fn take(&mut self, each: &[(u64, u32)]) -> bool {
         for (count, (kbit, busy_us)) in self.counts.iter_mut().zip(each) {
             count.bytes += kbit * 25;
             count.tcp_bytes = count.tcp_bytes.wrapping_add((kbit * 25 * 956 / 1000) as u32);
@@ -47,7 +51,7 @@ impl Rounds {
         self.look()
     }
 
-    fn measured(&self) -> Vec<Option<u32>> {
+    pub fn measured(&self) -> Vec<Option<u32>> {
         self.rates.measured(7, &self.lanes)
     }
 
@@ -300,9 +304,9 @@ fn traffic_is_light_if_it_is_less_than_half_of_what_the_lanes_carry() {
 #[test]
 fn a_lane_that_was_given_more_is_as_the_others_once_that_is_forgotten() {
     let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
-    let busy = [(100_000, ROUND_US), (20_921, 0)];
+    let busy = [(100_000, ROUND_US), (104_603, 0)];
     (0..2).for_each(|_| _ = rounds.take(&busy));
-    assert_eq!(rounds.rates.of(7, &rounds.lanes), [100_000, 21_200]);
+    assert_eq!(rounds.rates.of(7, &rounds.lanes), [100_000, 106_000]);
     while rounds.rates.take_round(7) != Some(Round::Forgotten) {
         rounds.take(&[(1000, 0), (1000, 0)]);
     }
@@ -316,9 +320,9 @@ fn a_lane_is_given_more_than_it_carried_of_tcp() {
     let mut rounds = Rounds::new(&[(0, 0), (1, 1)]);
     for _ in 0..2 {
         rounds.counts.iter_mut().for_each(|count| count.bytes += 5_000_000);
-        rounds.take(&[(100_000, ROUND_US), (20_921, 0)]);
+        rounds.take(&[(100_000, ROUND_US), (104_603, 0)]);
     }
-    assert_eq!(rounds.rates.of(7, &rounds.lanes), [100_000, 21_200]);
+    assert_eq!(rounds.rates.of(7, &rounds.lanes), [100_000, 106_000]);
 }
 
 /// One lane that has carried so many kbit/s in a round.
@@ -331,7 +335,7 @@ fn carrying(lane: &mut LaneRate, kbit: u64) {
 fn waits(lane: &mut LaneRate) -> u32 {
     for round in 0..1000 {
         carrying(lane, lane.rate_kbit.unwrap_or(1000));
-        if lane.grow(ROUND_US.into()) {
+        if lane.grow(ROUND_US.into(), 0) {
             return round;
         }
     }
@@ -347,10 +351,10 @@ fn what_is_never_waited_on_is_given_a_little_more_and_then_much() {
     assert_eq!((new.rate_kbit, new.grown_from), (Some(3180), Some(1000)));
     // One that carried less than it has shows nothing.
     carrying(&mut new, 3020);
-    assert!(!new.grow(ROUND_US.into()));
+    assert!(!new.grow(ROUND_US.into(), 0));
     assert_eq!((waits(&mut new), new.rate_kbit), (1, Some(9540)));
     carrying(&mut new, 9540 * 95 / 100);
-    assert!(new.grow(ROUND_US.into()), "nearly all is enough");
+    assert!(new.grow(ROUND_US.into(), 0), "nearly all is enough");
     // One that was measured is not far from what it can carry.
     let mut known = LaneRate::new(&lane((0, 0)));
     (known.measured, known.rate_kbit) = (true, Some(1000));
@@ -360,11 +364,21 @@ fn what_is_never_waited_on_is_given_a_little_more_and_then_much() {
     let mut faster = LaneRate::new(&lane((0, 0)));
     (faster.measured, faster.rate_kbit) = (true, Some(1000));
     carrying(&mut faster, 2000);
-    assert!(!faster.grow(ROUND_US.into()) && faster.grow(ROUND_US.into()));
+    assert!(!faster.grow(ROUND_US.into(), 0) && faster.grow(ROUND_US.into(), 0));
     assert_eq!((faster.rate_kbit, faster.grown_from), (Some(2120), Some(2000)));
     // Nothing carried shows nothing.
     let mut idle = LaneRate::new(&lane((0, 0)));
-    assert!((0..10).all(|_| !idle.grow(ROUND_US.into())));
+    assert!((0..10).all(|_| !idle.grow(ROUND_US.into(), 0)));
+}
+
+#[test]
+fn what_was_never_measured_is_given_more_than_the_others_suggest() {
+    let mut beside = LaneRate::new(&lane((0, 0)));
+    carrying(&mut beside, 799);
+    assert!((0..10).all(|_| !beside.grow(ROUND_US.into(), 1000)), "it did not carry that");
+    carrying(&mut beside, 800);
+    assert!(!beside.grow(ROUND_US.into(), 1000) && beside.grow(ROUND_US.into(), 1000));
+    assert_eq!((beside.rate_kbit, beside.grown_from), (Some(1060), Some(1000)), "no less than before");
 }
 
 #[test]
