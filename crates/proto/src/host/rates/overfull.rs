@@ -10,8 +10,10 @@ use super::LaneRate;
 const LOST_PERCENT: u64 = 10;
 /// ...and if the half of the lanes that lose least lose at most one n-th of that part...
 const CLEAN_PART: u64 = 8;
-/// ...and if it loses something in so many rounds: a lane that fails is given up before, and a window that was too long loses once.
+/// ...and if it loses something in so many rounds: a lane that fails is given up before, and a window that was too long loses once...
 const LOSSY_ROUNDS: u32 = 3;
+/// ...and so many bytes in all, eight segments: what light traffic sends again, for whatever reason, may be on one lane by chance.
+const LOST_BYTES: u64 = 8 * 1448;
 /// Rounds are taken together, so many at most: TCP that gets next to nothing through sends little in one.
 const ROUNDS: u32 = 25;
 
@@ -65,6 +67,7 @@ impl Losses {
         });
         let is_overfull = |loss: &Loss, lane: &LaneRate| {
             loss.rounds >= LOSSY_ROUNDS
+                && loss.lost >= LOST_BYTES
                 && loss.lost * 100 >= loss.sent * LOST_PERCENT
                 && clean.sent > 0
                 && loss.is_times(CLEAN_PART, clean)

@@ -30,7 +30,7 @@ impl Rounds {
 }
 
 /// Of four lanes one loses a tenth, and the cleaner half of them an eightieth.
-const JUST: [(u32, u32); 4] = [(8000, 100), (8000, 100), (8000, 500), (8000, 800)];
+const JUST: [(u32, u32); 4] = [(80_000, 1000), (80_000, 1000), (80_000, 5000), (80_000, 8000)];
 
 #[test]
 fn a_lane_on_which_tcp_loses_far_more_than_on_others_counts_for_half_after_three_rounds() {
@@ -45,10 +45,10 @@ fn a_lane_on_which_tcp_loses_far_more_than_on_others_counts_for_half_after_three
     assert!(!lossy(&mut rounds) && !rounds.lose(&[(0, 0); 4]) && !lossy(&mut rounds) && lossy(&mut rounds));
     assert_eq!(rounds.parts(), [1000, 1000, 1000, 250]);
     let mut less = JUST;
-    less[3] = (8000, 799);
+    less[3] = (80_000, 7999);
     assert!((0..30).all(|_| !rounds.lose(&less)));
     let mut others = JUST;
-    others[0] = (8000, 101);
+    others[0] = (80_000, 1001);
     assert!((0..30).all(|_| !rounds.lose(&others)), "the others lose, too");
     assert_eq!(rounds.measured(), [None; 4]);
 }
@@ -56,16 +56,25 @@ fn a_lane_on_which_tcp_loses_far_more_than_on_others_counts_for_half_after_three
 #[test]
 fn a_lane_that_loses_what_it_was_sent_before_is_overfull() {
     let mut rounds = four();
-    let late = [(8000, 0), (8000, 0), (8000, 0), (0, 1448)];
+    let late = [(80_000, 0), (80_000, 0), (80_000, 0), (0, 4000)];
     assert!(!rounds.lose(&late) && !rounds.lose(&late) && rounds.lose(&late));
     // But nothing can be said without others.
-    let alone = [(0, 0), (0, 0), (0, 0), (8000, 8000)];
+    let alone = [(0, 0), (0, 0), (0, 0), (80_000, 80_000)];
     assert!((0..9).all(|_| !rounds.lose(&alone)));
 }
 
 #[test]
+fn a_lane_that_loses_a_few_segments_is_not_overfull() {
+    let mut rounds = four();
+    let mut lost = |bytes| rounds.lose(&[(80_000, 0), (80_000, 0), (80_000, 0), (0, bytes)]);
+    assert!((0..3).all(|_| !lost(3861)));
+    assert!(lost(1), "eight segments");
+}
+
+#[test]
 fn losses_of_five_seconds_count_together() {
-    let [clean, once] = [(8000, 0), (8000, 8000)].map(|last| [(8000, 0), (8000, 0), (8000, 0), last]);
+    let [clean, once] =
+        [(80_000, 0), (80_000, 80_000)].map(|last| [(80_000, 0), (80_000, 0), (80_000, 0), last]);
     let mut rounds = four();
     assert!(!rounds.lose(&once) && !rounds.lose(&once), "a window that was too long, and one more");
     assert!((0..23).all(|_| !rounds.lose(&clean)));
@@ -87,11 +96,11 @@ fn losses_of_five_seconds_count_together() {
 #[test]
 fn two_of_four_lanes_are_overfull_and_three_are_not_known_to_be() {
     let mut rounds = four();
-    let two = [(8000, 0), (8000, 4000), (8000, 0), (8000, 8000)];
+    let two = [(80_000, 0), (80_000, 40_000), (80_000, 0), (80_000, 80_000)];
     (0..3).for_each(|_| _ = rounds.lose(&two));
     assert_eq!(rounds.parts(), [1000, 500, 1000, 500]);
     let mut rounds = four();
-    let three = [(8000, 0), (8000, 4000), (8000, 4000), (8000, 4000)];
+    let three = [(80_000, 0), (80_000, 40_000), (80_000, 40_000), (80_000, 40_000)];
     assert!((0..9).all(|_| !rounds.lose(&three)));
 }
 
@@ -111,7 +120,7 @@ fn a_weight_is_halved_eight_times_at_most_and_comes_back_by_and_by() {
     assert_eq!(rounds.parts(), [1000, 1000, 1000, 3]);
     // Minutes of traffic without losses, each 300 rounds.
     let mut minutes = |n| {
-        let clean = [(8000, 0); 4];
+        let clean = [(80_000, 0); 4];
         (0..n * 300).for_each(|_| _ = rounds.lose(&clean));
         rounds.parts()
     };
