@@ -160,26 +160,31 @@ impl World {
     fn carry(&mut self, from: usize, slot: u8, bytes: &Rc<[u8]>) {
         let frame = parse_frame(bytes).expect("a machine sends good frames");
         *self.sent.entry(frame.parsed.message.kind).or_default() += 1;
-        let switch = self.hosts[from].switches[&slot];
-        for to in 0..self.hosts.len() {
-            for (port, at) in self.hosts[to].switches.clone() {
-                let there = at == switch && (to, port) != (from, slot);
-                let wanted = frame.dst.is_multicast() || frame.dst == mac(to, port);
-                let owns = self.hosts[to].members.iter().any(|member| member.slot == port && member.up);
-                if there && wanted && owns && self.hosts[to].running {
-                    self.heard += u64::from(to != from);
-                    self.network.carry(&Due::Deliver { host: to, slot: port, frame: bytes.clone() });
-                }
+        let World { network, hosts, heard, .. } = self;
+        let switch = hosts[from].switches[&slot];
+        let mut reach = |to: usize, host: &Host, port: u8| {
+            let there = host.switches.get(&port) == Some(&switch) && (to, port) != (from, slot);
+            let owns = host.members.iter().any(|member| member.slot == port && member.up);
+            if there && owns && host.running {
+                *heard += u64::from(to != from);
+                network.carry(&Due::Deliver { host: to, slot: port, frame: bytes.clone() });
             }
+        };
+        if !frame.dst.is_multicast() {
+            let (to, port) = owner(frame.dst).expect("a host's");
+            reach(to, &hosts[to], port);
+            return;
+        }
+        for (to, host) in hosts.iter().enumerate() {
+            host.switches.keys().for_each(|port| reach(to, host, *port));
         }
     }
 
     /// Whether the data path has heard the sender before (7.13); only of interest where there are hundreds of hosts.
-    fn is_heard_again(&mut self, host: usize, frame: &[u8]) -> bool {
+    fn is_heard_again(&mut self, host: usize, src: MacAddr) -> bool {
         if self.hosts[host].features & FEATURE_INTERVALS == 0 {
             return false;
         }
-        let src = parse_frame(frame).expect("a machine sends good frames").src;
         let (now, before) = (self.now(), self.hosts[host].heard.get(&src).copied());
         let age = before.map(|before| now.since(before));
         if age.is_none_or(|age| age >= millis(67)) {
@@ -189,15 +194,14 @@ impl World {
     }
 
     /// Who may announce itself seldom is probed, too: its first message is as good as proven.
-    fn prove(&mut self, host: usize, frame: &[u8]) {
+    fn prove(&mut self, host: usize, src: MacAddr) {
         if self.hosts[host].features & FEATURE_INTERVALS == 0 {
             return;
         }
-        let frame = parse_frame(frame).expect("a machine sends good frames");
-        let sender = frame.parsed.message.extension.expect("all speak all of it").host;
-        let key = PeerKey::Host(sender);
+        let (sender, _) = owner(src).expect("a host's");
+        let key = PeerKey::Host(id(sender));
         if self.hosts[host].arp.peer(&key).is_some_and(|peer| !peer.answers) {
-            self.input(host, Input::Proven { peer: key, mac: frame.src, asked: self.now() });
+            self.input(host, Input::Proven { peer: key, mac: src, asked: self.now() });
         }
     }
 
@@ -211,9 +215,10 @@ impl World {
                     self.input(host, Input::Timeout);
                 }
                 Due::Deliver { host, slot, frame } if self.hosts[host].running => {
-                    let heard_again = self.is_heard_again(host, &frame);
+                    let src = MacAddr(*frame[6..].first_chunk().expect("a whole frame"));
+                    let heard_again = self.is_heard_again(host, src);
                     self.input(host, Input::Frame { slot, bytes: &frame, heard_again });
-                    self.prove(host, &frame);
+                    self.prove(host, src);
                 }
                 Due::Wake(_) | Due::Deliver { .. } => {}
             }
@@ -279,4 +284,11 @@ impl World {
 
 fn machine(host: usize, epoch: u64, seed: u64) -> ArpPlus {
     ArpPlus::new(Config::new(id(host), epoch), seed)
+}
+
+/// Whose MAC it is, and of which slot; none: of no host.
+fn owner(address: MacAddr) -> Option<(usize, u8)> {
+    let MacAddr([_, _, _, high, low, slot]) = address;
+    let host = u16::from_be_bytes([high, low]).into();
+    (mac(host, slot) == address).then_some((host, slot))
 }
