@@ -293,7 +293,7 @@ impl PlanRates {
             self.lanes = self.past.carry_over(&self.lanes, lanes);
         }
         for (lane, told) in self.lanes.iter_mut().zip(lanes) {
-            (lane.weight_kbit, lane.fixed) = (told.weight.max(1).into(), fixed(told.slot));
+            lane.follow(told.weight, fixed(told.slot));
         }
         if !is_other {
             return false;

@@ -81,6 +81,15 @@ impl LaneRate {
         (self.slot, self.peer_mac) == (lane.slot, lane.peer_mac)
     }
 
+    /// It is told to be of that weight, which is its rate if it is fixed. Another word than before is believed.
+    pub(super) fn follow(&mut self, weight: u32, fixed: bool) {
+        let told = (weight.max(1).into(), fixed);
+        if told != (self.weight_kbit, self.fixed) {
+            (self.weight_kbit, self.fixed) = told;
+            self.uncut();
+        }
+    }
+
     /// Its weight, or what is believed of it.
     pub(super) fn weight(&self) -> u64 {
         (self.weight_kbit >> self.cuts).max(1)

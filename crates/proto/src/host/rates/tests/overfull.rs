@@ -114,6 +114,16 @@ fn where_the_weight_is_the_rate_losses_say_nothing() {
 }
 
 #[test]
+fn what_the_user_says_next_is_believed() {
+    for (fixed, weight, left) in [(true, TOLD, 1), (false, TOLD / 5, 1), (false, TOLD, 8)] {
+        let mut lane = LaneRate::new(&four().lanes[0]);
+        (0..3).for_each(|_| lane.cut());
+        lane.follow(weight, fixed);
+        assert_eq!(lane.weight(), u64::from(weight / left), "{fixed}, {weight}");
+    }
+}
+
+#[test]
 fn a_weight_is_halved_eight_times_at_most_and_comes_back_by_and_by() {
     let mut rounds = four();
     (0..60).for_each(|_| _ = rounds.lose(&JUST));
