@@ -282,6 +282,8 @@ fn programs_without_a_bond_are_not_taken_over() {
         a.sh(&format!("ip link set {nic} down")).expect("sets");
     }
     net.start("a", &[]);
+    // It listens before it has put the machine in order, and answers after that.
+    assert_eq!(net.ok("a", "show --json").trim(), "[]");
     let state = machine::state(&net, "a");
     assert!(state.contains("# eth0 ingress: 0 tcx programs, filters:\n#"), "{state}");
     net.ok("a", &format!("bond add {BOND} --member eth1 --address 198.18.0.1/24"));
