@@ -115,6 +115,10 @@ struct Peer {
     excused_until: Time,
     /// Whether something was sent to it lately.
     in_use: bool,
+    /// It is one of the nearest, which are probed whether or not something is sent to them.
+    near: bool,
+    /// Nothing is sent to it, and it was met among many: it has one lane, which is that one of those that are heard.
+    only_lane: Option<usize>,
     /// Nothing is sent to it, so it has no lanes.
     unprobed: bool,
     /// That may be so from then on.

@@ -158,7 +158,8 @@ pub const IDLE_LANES: usize = 8;
 /// Such peers, at least, however many lanes they have: one that has failed is to be told from a member that has.
 pub const IDLE_PEERS_MIN: usize = 2;
 
-/// Their lanes that are in no plan are probed so many times more seldom, where other peers are not probed at all.
+/// Their lanes that are in no plan are probed so many times more seldom, where other peers are not probed at all. So are all lanes of
+/// other peers that nothing is sent to, once they have been tested.
 pub const IDLE_SLOWER: u32 = 4;
 
 /// How often it is looked at which peers those are.
@@ -166,6 +167,12 @@ pub const IDLE_LOOK: Duration = Duration::from_secs(1);
 
 /// Who was met, has started again or has other members is probed for so long at least.
 pub const IDLE_AFTER_MET: Duration = Duration::from_secs(5);
+
+/// A host that probes that many lanes asks a peer that it meets over one lane only, until something is sent to it.
+pub const CROWD_LANES: usize = 256;
+
+/// If no answer comes over that lane for so long, the next one is asked.
+pub const CROWD_NEXT_LANE: Duration = Duration::from_secs(10);
 
 /// Who was sent something lately, as plans see that, is probed for so long beyond it.
 pub const IDLE_AFTER_USE: Duration = Duration::from_secs(50);

@@ -47,14 +47,20 @@ impl Inspector {
         let peers = self.peers.iter().filter(|(_, peer)| peer.plain.is_none());
         for key in peers.map(|(key, _)| *key).collect::<Vec<_>>() {
             let Some(peer) = self.peers.get_mut(&key) else { continue };
-            let in_use = peer.in_use;
+            let (in_use, was_near) = (peer.in_use, peer.near);
+            peer.near = nearest.contains(&key);
             if in_use {
                 peer.idle_from = now + limits::IDLE_AFTER_USE;
             }
-            if nearest.contains(&key) || in_use {
+            if peer.near || in_use {
                 self.probe_again(now, key);
+            } else if peer.only_lane.is_some() {
+                self.follow_only_lane(now, key);
             } else if !peer.lanes.is_empty() && now >= peer.idle_from && peer.is_settled() {
                 self.leave_unprobed(key);
+            }
+            if self.peers.get(&key).is_some_and(|peer| peer.near != was_near) {
+                self.repace_all(now, key);
             }
             // Those for which there was no room, or not for all lanes, have it now, maybe.
             let lacks = |peer: &Peer| self.lanes_wanted(peer) > peer.lanes.len();
@@ -97,16 +103,70 @@ impl Inspector {
         self.usage.range(at(0)..=at(u8::MAX)).any(|(_, usage)| *usage >= Usage::Light)
     }
 
+    /// Among many, a peer that nothing is sent to is asked over one lane whether it is there.
+    pub(super) fn ask_by_one(&mut self, key: PeerKey) {
+        //= docs/arp-plus.md#11.22
+        let is_crowd = self.lanes >= limits::CROWD_LANES;
+        if let Some(peer) = self.peers.get_mut(&key).filter(|peer| peer.plain.is_none()) {
+            peer.only_lane = (is_crowd && !peer.in_use).then_some(0);
+        }
+    }
+
+    /// That one of the lanes by which the peer is heard; none if it is heard by none.
+    pub(super) fn heard_lane(&self, peer: &Peer, number: usize) -> Option<(u8, u8)> {
+        let members = || peer.report.members.iter();
+        let of = |slot: u8| {
+            members()
+                .filter(move |member| member.heard.contains(&slot))
+                .map(move |member| (slot, member.index))
+        };
+        let heard: Vec<(u8, u8)> = self.members.keys().flat_map(|slot| of(*slot)).collect();
+        heard.get(number.checked_rem(heard.len())?).copied()
+    }
+
+    /// Once the peer has answered over its only lane, nothing more is asked of it. If it does not answer, the next one is tried.
+    fn follow_only_lane(&mut self, now: Time, key: PeerKey) {
+        //= docs/arp-plus.md#11.22
+        let Some(peer) = self.peers.get_mut(&key) else { return };
+        if peer.lanes.values().any(|lane| lane.state == LaneState::Up) {
+            self.leave_unprobed(key);
+        } else if peer.lanes.values().all(|lane| now.since(lane.since) >= limits::CROWD_NEXT_LANE) {
+            peer.only_lane = peer.only_lane.map(|lane| lane.wrapping_add(1));
+            self.remove_lanes_of(key);
+            self.make_lanes_of(now, key, true);
+        }
+    }
+
+    fn repace_all(&mut self, now: Time, key: PeerKey) {
+        self.lane_ids(|peer, _| *peer == key).into_iter().for_each(|id| self.repace(now, id));
+    }
+
     fn leave_unprobed(&mut self, key: PeerKey) {
         self.remove_lanes_of(key);
         if let Some(peer) = self.peers.get_mut(&key) {
-            peer.unprobed = true;
+            (peer.unprobed, peer.only_lane) = (true, None);
             self.unprobed += 1;
         }
     }
 
-    /// Probes a peer from now on, if it was not: something is sent to it, or may have changed.
+    /// Probes a peer over all lanes from now on, if it was not: something is sent to it, or it is one of the nearest.
     pub(super) fn probe_again(&mut self, now: Time, key: PeerKey) {
+        let Some(peer) = self.peers.get_mut(&key) else { return };
+        if peer.only_lane.take().is_some() {
+            self.make_lanes_of(now, key, true);
+        }
+        self.probe_unprobed(now, key);
+    }
+
+    /// Tests an unprobed peer, which may have changed.
+    pub(super) fn test_again(&mut self, now: Time, key: PeerKey) {
+        if self.peers.get(&key).is_some_and(|peer| peer.unprobed) {
+            self.ask_by_one(key);
+            self.probe_unprobed(now, key);
+        }
+    }
+
+    fn probe_unprobed(&mut self, now: Time, key: PeerKey) {
         let Some(peer) = self.peers.get_mut(&key) else { return };
         if std::mem::take(&mut peer.unprobed) {
             peer.idle_from = now + limits::IDLE_AFTER_MET;

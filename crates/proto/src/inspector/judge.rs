@@ -320,7 +320,7 @@ impl Inspector {
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
         let pace = lane.pace_towards(now, peer.answers, spacing, timing);
-        let pace = if crowded && !peer.in_use { lane.pace_in_crowd(pace) } else { pace };
+        let pace = if crowded && !peer.in_use { lane.pace_in_crowd(pace, peer.near, timing) } else { pace };
         self.load.replace(lane.demand, pace.demand());
         lane.demand = pace.demand();
         //= docs/arp-plus.md#11.9

@@ -275,10 +275,13 @@ impl Lane {
     }
 
     /// The same of a peer that nothing is sent to, where there are more of those than are probed.
-    pub fn pace_in_crowd(&self, pace: Pace) -> Pace {
+    pub fn pace_in_crowd(&self, pace: Pace, near: bool, timing: &Timing) -> Pace {
         //= docs/arp-plus.md#11.21
         match pace {
             Pace::Other(base) if self.state == LaneState::Up => Pace::Other(base * limits::IDLE_SLOWER),
+            Pace::Other(base) | Pace::InUse(base) if !near => {
+                Pace::Other(base.max(timing.discovery) * limits::IDLE_SLOWER)
+            }
             _ => pace,
         }
     }

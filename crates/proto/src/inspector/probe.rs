@@ -221,7 +221,8 @@ impl Inspector {
         }
         let theirs = peer.report.members.iter().find(|member| member.mac == frame.src);
         let index = theirs.ok_or(Counter::RxUnknownMac)?.index;
-        if peer.unprobed {
+        let has_lane = peer.lanes.contains_key(&(slot, index));
+        if peer.unprobed || peer.only_lane.is_some() && !has_lane {
             // Who is answered uses the lane.
             let ends = self.ends(LaneId { peer: key, slot, index });
             return Err(ends.map_or(Counter::RxCut, |()| Counter::RxUnprobed));

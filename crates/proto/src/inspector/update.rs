@@ -146,7 +146,7 @@ impl Inspector {
                 let is_another = restarted || macs(&peer.report) != macs(&report);
                 peer.report = report;
                 if is_another {
-                    self.probe_again(now, key);
+                    self.test_again(now, key);
                 }
                 self.make_lanes_of(now, key, false);
             }
@@ -169,10 +169,13 @@ impl Inspector {
             live: 0,
             excused_until,
             in_use: self.is_in_use(&key),
+            near: false,
+            only_lane: None,
             unprobed: false,
             idle_from: now + limits::IDLE_AFTER_MET,
         };
         self.peers.insert(key, peer);
+        self.ask_by_one(key);
         self.make_lanes_of(now, key, true);
     }
 
@@ -201,10 +204,11 @@ impl Inspector {
         let heard = |member: &PeerMemberReport| {
             self.members.keys().filter(|slot| member.heard.contains(slot)).count()
         };
-        match peer.is_only_heard() {
+        let wanted = match peer.is_only_heard() || peer.only_lane.is_some() {
             true => peer.report.members.iter().map(heard).sum(),
             false => peer.report.members.len() * self.members.len(),
-        }
+        };
+        if peer.only_lane.is_some() { wanted.min(1) } else { wanted }
     }
 
     /// Gives a peer the lanes that it is to have.
@@ -212,6 +216,7 @@ impl Inspector {
         let Some(peer) = self.peers.get(&key).filter(|peer| !peer.unprobed) else { return };
         let members = peer.report.members.clone();
         let (only_heard, wanted) = (peer.is_only_heard(), self.lanes_wanted(peer));
+        let only = peer.only_lane.map(|lane| self.heard_lane(peer, lane));
         let stale = |at: &(u8, u8), lane: &Lane| {
             !members.iter().any(|member| member.index == at.1 && member.mac == lane.mac)
         };
@@ -227,8 +232,9 @@ impl Inspector {
                 if self.lane_mut(id).is_some() {
                     self.set_heard(now, id, heard);
                     self.check_ends(now, id);
-                } else if only_heard && !heard {
-                    // Once it has answered.
+                } else if only_heard && !heard || only.is_some_and(|only| only != Some((slot, member.index)))
+                {
+                    // Once it has answered, or something is sent to it.
                 } else if self.lanes < limits::PROBED_LANES_MAX {
                     // Equal numbers first: those are the lanes that plans use.
                     let turn = (column + members.len() - row % members.len()) % members.len();

@@ -288,16 +288,22 @@ fn a_lane_is_tested_until_it_was_judged_and_again_when_it_is_doubted() {
 
 //= docs/arp-plus.md#11.21 type=test
 #[test]
-fn in_a_crowd_only_proven_lanes_are_asked_more_seldom() {
-    let mut lane = lane();
-    let base = Duration::from_secs(1);
-    let mut slower = |state| {
+fn in_a_crowd_proven_lanes_of_the_nearest_and_all_of_the_others_are_asked_more_seldom() {
+    let (mut lane, timing) = (lane(), Timing::default());
+    let base = Duration::from_millis(200);
+    let mut slower = |state, near| {
         lane.state = state;
-        [Pace::Other(base), Pace::Test(base), Pace::Silent].map(|pace| lane.pace_in_crowd(pace))
+        [Pace::Other(base), Pace::InUse(base), Pace::Test(base), Pace::Silent]
+            .map(|pace| lane.pace_in_crowd(pace, near, &timing))
     };
-    assert_eq!(slower(Up), [Pace::Other(base * limits::IDLE_SLOWER), Pace::Test(base), Pace::Silent]);
+    let same = [Pace::Other(base), Pace::InUse(base), Pace::Test(base), Pace::Silent];
+    let proven = Pace::Other(base * limits::IDLE_SLOWER);
+    let seldom = Pace::Other(timing.discovery * limits::IDLE_SLOWER);
+    assert_eq!(slower(Up, true), [proven, Pace::InUse(base), Pace::Test(base), Pace::Silent]);
+    assert_eq!(slower(Up, false), [proven, seldom, Pace::Test(base), Pace::Silent]);
     for state in [Cut, Down, Init, Suspect] {
-        assert_eq!(slower(state), [Pace::Other(base), Pace::Test(base), Pace::Silent]);
+        assert_eq!(slower(state, true), same);
+        assert_eq!(slower(state, false), [seldom, seldom, Pace::Test(base), Pace::Silent]);
     }
 }
 

@@ -23,6 +23,11 @@ fn lanes_beyond_the_limit_are_not_probed_and_counted() {
         }
     });
     let many: Vec<PeerReport> = many.collect();
+    let used = |peer: &PeerReport| LaneUse {
+        lane: LaneId { peer: peer.key, slot: 0, index: 0 },
+        usage: Usage::Light,
+    };
+    inspector.handle(Time::ZERO, Input::Plan(many.iter().map(used).collect()));
     inspector.handle(Time::ZERO, Input::Peers(many.clone()));
     assert_eq!(inspector.snapshot(Time::ZERO).lanes.len(), limits::PROBED_LANES_MAX);
     assert_eq!(inspector.counters().get(Counter::LimitLanes), 60 * 256 - limits::PROBED_LANES_MAX as u64);

@@ -143,7 +143,8 @@ fn nearest() -> Vec<(PeerKey, usize)> {
 fn all_are_tested_and_of_those_that_nothing_is_sent_to_the_nearest_are_probed_on() {
     let mut crowd = Crowd::new();
     crowd.pass(Duration::from_secs(4));
-    assert_eq!(crowd.probed().len(), usize::from(PEERS));
+    let (tested, near) = (0..16, [19, 21]);
+    assert_eq!(crowd.probed(), tested.chain(near).map(|host| (key(host), LANES)).collect::<Vec<_>>());
     assert_eq!(crowd.proven.iter().collect::<BTreeSet<_>>().len(), usize::from(PEERS), "told to ARP+");
     crowd.pass(Duration::from_secs(4));
     assert_eq!(crowd.probed(), nearest());
@@ -155,6 +156,71 @@ fn all_are_tested_and_of_those_that_nothing_is_sent_to_the_nearest_are_probed_on
     crowd.pass(Duration::from_secs(10));
     let a_second = crowd.asked.len() / 10;
     assert!((36..=48).contains(&a_second), "{a_second} PROBEs a second, whatever there is");
+}
+
+/// The lanes of all peers from that one on, which are met among many.
+fn later(crowd: &Crowd, first: u8) -> Vec<(PeerKey, usize)> {
+    crowd.probed().into_iter().filter(|(peer, _)| *peer >= key(first)).collect()
+}
+
+//= docs/arp-plus.md#11.22 type=test
+#[test]
+fn who_is_met_among_many_is_asked_over_one_lane_until_it_has_answered() {
+    let mut crowd = Crowd::new();
+    assert_eq!(
+        later(&crowd, 16),
+        (16..=PEERS).filter(|host| *host != 20).map(|host| (key(host), 1)).collect::<Vec<_>>()
+    );
+    // It may test us meanwhile.
+    crowd.say(ProbeKind::Probe, (3, 40, 2), 0);
+    assert_eq!(crowd.replies.len(), 1);
+    crowd.pass(Duration::from_secs(2));
+    assert_eq!(later(&crowd, 22), [], "all have answered");
+    assert!(crowd.proven.contains(&key(40)), "told to ARP+");
+    let asked = crowd.asked.iter().filter(|(.., frame)| frame.dst.0[4] == 40).count();
+    assert!((3..=6).contains(&asked), "{asked} PROBEs");
+    // All of its lanes are tested with the first frame that is sent to it.
+    crowd.uses(40, Usage::Light);
+    assert_eq!(later(&crowd, 22), [(key(40), LANES)]);
+}
+
+//= docs/arp-plus.md#11.22 type=test
+#[test]
+fn another_lane_is_asked_where_the_only_one_is_not_answered() {
+    let mut crowd = Crowd::new();
+    // All of one peer, and one member of another.
+    crowd.dead.extend((0..MEMBERS).map(|index| mac(39, index)).chain([mac(40, 0)]));
+    crowd.pass(Duration::from_secs(9));
+    assert_eq!(later(&crowd, 22), [(key(39), 1), (key(40), 1)]);
+    crowd.asked.clear();
+    crowd.pass(Duration::from_secs(5));
+    assert_eq!(later(&crowd, 22), [(key(39), 1)]);
+    assert!(crowd.proven.contains(&key(40)));
+    crowd.pass(Duration::from_secs(35));
+    let of_dead = crowd.asked.iter().filter(|(.., frame)| frame.dst.0[4] == 39);
+    let (lanes, asked) = (
+        of_dead.clone().map(|(_, slot, frame)| (*slot, frame.dst)).collect::<BTreeSet<_>>(),
+        of_dead.count(),
+    );
+    assert_eq!(lanes.len(), 4, "each for ten seconds");
+    assert!(asked <= 40, "{asked} PROBEs in 40 seconds");
+    // It is used all the same: what is heard decides.
+    crowd.uses(39, Usage::Light);
+    assert_eq!(later(&crowd, 22), [(key(39), LANES)]);
+}
+
+/// Where a lane works again, and nothing is sent to the peer.
+#[test]
+fn lanes_of_peers_that_nothing_is_sent_to_are_seldom_asked_once_they_are_tested() {
+    let mut crowd = Crowd::new();
+    crowd.dead.insert(mac(5, 0));
+    crowd.pass(Duration::from_secs(20));
+    crowd.asked.clear();
+    crowd.pass(Duration::from_secs(20));
+    let asked = crowd.asked.iter().filter(|(.., frame)| frame.dst.0[4] == 5).count();
+    // 16 lanes each 4 s, at most, and some are repeated.
+    assert!((40..=200).contains(&asked), "{asked} PROBEs in 20 s");
+    assert_eq!(crowd.probed(), [vec![(key(5), LANES)], nearest()].concat());
 }
 
 //= docs/arp-plus.md#11.21 type=test
@@ -324,11 +390,16 @@ fn wide(host: u8, members: u8) -> PeerReport {
     PeerReport { key: key(host), epoch: Some(5), probes: true, long_probes: true, members }
 }
 
-/// A host with that many members and these peers.
+/// A host with that many members and these peers, which something was sent to when they were met.
 fn wide_host(peers: impl Iterator<Item = PeerReport>) -> Inspector {
     let mut inspector = Inspector::new(Config::new(HostId([0; 16]), 1), 7);
     inspector.handle(Time::ZERO, Input::Members((0..WIDE).map(report).collect()));
-    inspector.handle(Time::ZERO, Input::Peers(peers.collect()));
+    let peers: Vec<PeerReport> = peers.collect();
+    let lane = |peer: &PeerReport| LaneId { peer: peer.key, slot: 0, index: 0 };
+    let used = |peer| LaneUse { lane: lane(peer), usage: Usage::Light };
+    inspector.handle(Time::ZERO, Input::Plan(peers.iter().map(used).collect()));
+    inspector.handle(Time::ZERO, Input::Peers(peers));
+    inspector.handle(Time::ZERO, Input::Plan(Vec::new()));
     inspector
 }
 
