@@ -37,12 +37,18 @@ pub const ANNOUNCEMENTS_HEARD: usize = 64;
 /// It speaks more often again where that makes at most this part of them, in percent.
 pub const ANNOUNCEMENTS_FEWER_PERCENT: usize = 75;
 
+/// While a host speaks more often, that part of [`ANNOUNCEMENTS_HEARD`] may be heard, in percent: others may do so, too.
+pub const ANNOUNCEMENTS_HURRIED_PERCENT: usize = 400;
+
 /// Who has started speaks each second for so long: all are to have heard of him.
 pub const STEADY_AFTER: Duration = Duration::from_secs(5);
 
 /// The same after another host spoke in this one's name, or own members hear others of the own ones: who believed what was is to
 /// hear better.
 pub const CONTESTED: Duration = Duration::from_secs(10);
+
+/// And at least for so many times as it takes each member to speak: some of what is said is lost.
+pub const CONTESTED_GAP: Duration = Duration::from_secs(3);
 
 /// Who never answered a PROBE is silent after that time at most, however seldom he says that he speaks.
 pub const UNPROVEN_SILENT: Duration = Duration::from_secs(60);
@@ -162,17 +168,17 @@ pub const IDLE_PEERS_MIN: usize = 2;
 /// other peers that nothing is sent to, once they have been tested.
 pub const IDLE_SLOWER: u32 = 4;
 
-/// How often it is looked at which peers those are.
-pub const IDLE_LOOK: Duration = Duration::from_secs(1);
-
-/// Who was met, has started again or has other members is probed for so long at least.
-pub const IDLE_AFTER_MET: Duration = Duration::from_secs(5);
-
 /// A host that probes that many lanes asks a peer that it meets over one lane only, until something is sent to it.
 pub const CROWD_LANES: usize = 256;
 
 /// If no answer comes over that lane for so long, the next one is asked.
 pub const CROWD_NEXT_LANE: Duration = Duration::from_secs(10);
+
+/// How often it is looked at which peers those are.
+pub const IDLE_LOOK: Duration = Duration::from_secs(1);
+
+/// Who was met, has started again or has other members is probed for so long at least.
+pub const IDLE_AFTER_MET: Duration = Duration::from_secs(5);
 
 /// Who was sent something lately, as plans see that, is probed for so long beyond it.
 pub const IDLE_AFTER_USE: Duration = Duration::from_secs(50);

@@ -30,14 +30,24 @@ fn pace(before: u8, crowd: Crowd) -> u8 {
     before.clamp(doublings(crowd.pairs, 100), doublings(crowd.pairs, limits::ANNOUNCEMENTS_FEWER_PERCENT))
 }
 
+/// The pace of a host that speaks more often for a while, as many may do at once.
+fn hurried(crowd: Crowd) -> u8 {
+    //= docs/arp-plus.md#5.13
+    if crowd.hasty { 0 } else { doublings(crowd.pairs, limits::ANNOUNCEMENTS_HURRIED_PERCENT) }
+}
+
 impl ArpPlus {
     /// Looks whether the own mapping is to be announced more or less often.
     pub(super) fn follow_crowd(&mut self, now: Time) {
         //= docs/arp-plus.md#5.13
         // A proof of who sends (section 15) lives for two seconds without a message.
         let may = self.own.features & FEATURE_INTERVALS != 0 && self.own.appended == 0;
-        let wanted = match may && now >= self.agenda.steady_from {
-            true => pace(self.own.doublings, self.table.crowd()),
+        let crowd = self.table.crowd();
+        self.agenda.hurried = hurried(crowd);
+        let wanted = match may {
+            true if now >= self.agenda.steady_from => pace(self.own.doublings, crowd),
+            // Each other pace is one more thing to tell: who has just started goes on with a second.
+            true => self.own.doublings.min(self.agenda.hurried),
             false => 0,
         };
         if wanted != self.own.doublings {
@@ -51,10 +61,20 @@ impl ArpPlus {
         }
     }
 
-    /// Somebody else speaks in this host's name, or the network is another one: for a while it says each second who it is.
+    /// Somebody else speaks in this host's name, or the network is another one: for a while it says more often who it is.
     pub(super) fn speak_often(&mut self, now: Time) {
         //= docs/arp-plus.md#5.16
-        self.agenda.steady_from = now + limits::CONTESTED;
+        let some = limits::CONTESTED_GAP * (1 << self.agenda.hurried);
+        self.agenda.steady_from = now + some.max(limits::CONTESTED);
+    }
+
+    /// When one CHANGE to all may replace REPLYs: where many ask many, not at once.
+    pub(super) fn collapse_from(&self) -> Time {
+        //= docs/arp-plus.md#5.9
+        match self.own.doublings.min(self.agenda.hurried) {
+            0 => Time::ZERO,
+            doublings => self.agenda.told_at + Duration::from_secs(1) * (1 << doublings),
+        }
     }
 
     /// The time to the next announcement: of all members at once, or of the next one in turn.
@@ -121,7 +141,7 @@ impl ArpPlus {
 
 #[cfg(test)]
 mod tests {
-    use super::{Crowd, pace};
+    use super::{Crowd, hurried, pace};
 
     //= docs/arp-plus.md#5.13 type=test
     #[test]
@@ -132,5 +152,13 @@ mod tests {
         assert_eq!(pace(5, Crowd { pairs: 1600, hasty: true }), 0);
         // Not to and fro with each host.
         assert_eq!([130, 128, 120, 97, 96, 90, 40].map(|pairs| pace(2, crowd(pairs))), [2, 2, 2, 2, 1, 1, 0]);
+    }
+
+    //= docs/arp-plus.md#5.16 type=test
+    #[test]
+    fn who_speaks_more_often_leaves_room_for_all_others_to_do_so() {
+        let of = |pairs| hurried(Crowd { pairs, hasty: false });
+        assert_eq!([0, 64, 256, 257, 512, 16_000, 1_000_000].map(of), [0, 0, 0, 1, 1, 6, 7]);
+        assert_eq!(hurried(Crowd { pairs: 16_000, hasty: true }), 0);
     }
 }

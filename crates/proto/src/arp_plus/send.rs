@@ -42,6 +42,10 @@ pub(super) struct Agenda {
     young_until: Option<Time>,
     /// Until then the host announces itself each second, however many others there are.
     pub steady_from: Time,
+    /// The doublings of a second with which all hosts may speak more often for a while.
+    pub hurried: u8,
+    /// When the own mapping was told on all members.
+    pub told_at: Time,
     /// Whether it has announced itself more seldom since it started.
     pub is_seldom: bool,
     /// The member that was announced last while they take turns; when the own members are told apart from others.
@@ -180,6 +184,7 @@ impl ArpPlus {
     fn broadcast_mapping(&mut self, now: Time, kind: Kind) {
         //= docs/arp-plus.md#5.10
         self.send_all(kind);
+        self.agenda.told_at = now;
         //= docs/arp-plus.md#5.7
         let waiting = self.agenda.replies.len() as u64;
         self.out.counters.add(Counter::ReplySuppressed, waiting);
@@ -209,6 +214,7 @@ impl ArpPlus {
         }
         //= docs/arp-plus.md#5.9
         self.out.counters.one(Counter::ReplyCollapsed);
+        let at = at.max(self.collapse_from());
         self.agenda.collapse_at.get_or_insert(at);
     }
 

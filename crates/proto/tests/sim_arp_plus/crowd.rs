@@ -104,6 +104,25 @@ fn own_members_know_each_second_what_they_share() {
     assert_eq!(world.hosts[7].events.iter().filter(lost).count(), 0);
 }
 
+/// A cable between two switches is pulled, so all hosts hear others of their own members than before: none hears each second from all.
+//= docs/arp-plus.md#5.9 type=test
+//= docs/arp-plus.md#5.16 type=test
+#[test]
+fn a_cable_that_all_notice_floods_nobody() {
+    let hosts = 80;
+    let mut world = crowd(hosts, FAIR);
+    (0..hosts).for_each(|host| world.plug(host, &[0, 0, 1, 1]));
+    world.run(millis(3000));
+    let a_second = heard(&mut world, 12);
+    let pairs = (hosts as u64 - 1) * 8;
+    println!(
+        "{hosts} hosts hear {pairs} pairs, and {a_second} messages a second while all say again who they are"
+    );
+    assert!(a_second <= 2 * 256, "{a_second} a second");
+    world.run(millis(30_000));
+    assert_eq!((world.check(), silent(&world)), (Ok(()), 0));
+}
+
 /// How many hosts of two members there are, where a person wants to know of more: `LINKBRAID_CROWD="50 200 1000"`.
 fn crowds() -> Vec<usize> {
     let asked = std::env::var("LINKBRAID_CROWD").unwrap_or_else(|_| "20 60".to_owned());

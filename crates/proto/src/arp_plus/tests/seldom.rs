@@ -10,9 +10,13 @@ const DOUBLINGS: u8 = 2;
 
 /// What host `number` says.
 fn told(number: u8, features: u32) -> Vec<u8> {
+    says(Kind::Change, number, features)
+}
+
+fn says(kind: Kind, number: u8, features: u32) -> Vec<u8> {
     let mut other = Host::running(number, 1);
     other.handle(Input::Features(features));
-    let mut message = other.arp.own.message(Kind::Change);
+    let mut message = other.arp.own.message(kind);
     if let Some(extension) = &mut message.extension {
         extension.features = features;
     }
@@ -368,4 +372,42 @@ fn who_finds_his_members_on_another_network_speaks_each_second_for_a_while() {
     let own = host.says(Kind::Change);
     let actions = host.hear(1, &own);
     assert!(actions.contains(&Action::Segments) && sent(&actions).is_empty());
+}
+
+/// A cable between two switches makes all hosts of both speak more often.
+//= docs/arp-plus.md#5.16 type=test
+#[test]
+fn among_very_many_nobody_speaks_each_second() {
+    let frames = crowd();
+    let mut host = Host::running(1, 4);
+    host.handle(Input::Features(FEATURE_INTERVALS));
+    host.proves = true;
+    // Some 800 pairs.
+    let hear_all = |host: &mut Host| {
+        for frame in &frames {
+            (0..4).for_each(|slot| _ = host.hear(slot, frame));
+            host.pass(millis(20));
+        }
+    };
+    hear_all(&mut host);
+    host.pass(millis(600));
+    assert_eq!(host.arp.announces_every().as_secs(), 1, "it has just started");
+    hear_all(&mut host);
+    assert_eq!(host.arp.announces_every().as_secs(), 16);
+    let own = host.says(Kind::Change);
+    host.hear(1, &own);
+    host.pass(millis(1000));
+    assert_eq!(host.arp.announces_every().as_secs(), 4);
+    (0..2).for_each(|_| hear_all(&mut host));
+    assert_eq!(host.arp.announces_every().as_secs(), 4);
+    (0..2).for_each(|_| hear_all(&mut host));
+    assert_eq!(host.arp.announces_every().as_secs(), 16);
+    // All ask, again and again: it answers some of them, and then all of them together, and not at once again.
+    let asking: Vec<Vec<u8>> = (2..2 + CROWD).map(|number| says(Kind::Broadcast, number, seldom())).collect();
+    let mut actions = Vec::new();
+    for _ in 0..10 {
+        asking.iter().for_each(|frame| actions.extend(host.hear(0, frame)));
+        actions.extend(host.pass(millis(600)));
+    }
+    assert!((1..=2).contains(&count(&actions, 0, MacAddr::BROADCAST)), "{:?}", to_all(&actions));
 }
