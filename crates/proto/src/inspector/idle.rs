@@ -112,8 +112,15 @@ impl Inspector {
         }
     }
 
+    /// The lane that is to be made of a peer that has only one; none if it has it.
+    pub(super) fn only_lane(&self, key: PeerKey) -> Option<Option<(u8, u8)>> {
+        let peer = self.peers.get(&key)?;
+        let number = peer.only_lane?;
+        Some(if peer.lanes.is_empty() { self.heard_lane(peer, number) } else { None })
+    }
+
     /// That one of the lanes by which the peer is heard; none if it is heard by none.
-    pub(super) fn heard_lane(&self, peer: &Peer, number: usize) -> Option<(u8, u8)> {
+    fn heard_lane(&self, peer: &Peer, number: usize) -> Option<(u8, u8)> {
         let members = || peer.report.members.iter();
         let of = |slot: u8| {
             members()
@@ -137,7 +144,7 @@ impl Inspector {
         }
     }
 
-    fn repace_all(&mut self, now: Time, key: PeerKey) {
+    pub(super) fn repace_all(&mut self, now: Time, key: PeerKey) {
         self.lane_ids(|peer, _| *peer == key).into_iter().for_each(|id| self.repace(now, id));
     }
 

@@ -216,13 +216,13 @@ impl Inspector {
         let Some(peer) = self.peers.get(&key).filter(|peer| !peer.unprobed) else { return };
         let members = peer.report.members.clone();
         let (only_heard, wanted) = (peer.is_only_heard(), self.lanes_wanted(peer));
-        let only = peer.only_lane.map(|lane| self.heard_lane(peer, lane));
         let stale = |at: &(u8, u8), lane: &Lane| {
             !members.iter().any(|member| member.index == at.1 && member.mac == lane.mac)
         };
         let gone: Vec<(u8, u8)> =
             peer.lanes.iter().filter(|(at, lane)| stale(at, lane)).map(|(at, _)| *at).collect();
         gone.into_iter().for_each(|(slot, index)| self.remove_lane(LaneId { peer: key, slot, index }));
+        let only = self.only_lane(key);
         let slots: Vec<u8> = self.members.keys().copied().collect();
         self.make_room(key, wanted);
         for (row, slot) in slots.into_iter().enumerate() {
@@ -359,11 +359,13 @@ impl Inspector {
     fn follow_use(&mut self, now: Time, key: PeerKey) {
         //= docs/arp-plus.md#11.21
         let in_use = self.is_in_use(&key);
-        if let Some(peer) = self.peers.get_mut(&key) {
-            peer.in_use = in_use;
-        }
+        let Some(peer) = self.peers.get_mut(&key) else { return };
+        let was_in_use = std::mem::replace(&mut peer.in_use, in_use);
         if in_use {
             self.probe_again(now, key);
+        }
+        if in_use != was_in_use {
+            self.repace_all(now, key);
         }
     }
 

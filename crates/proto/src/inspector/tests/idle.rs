@@ -209,6 +209,27 @@ fn another_lane_is_asked_where_the_only_one_is_not_answered() {
     assert_eq!(later(&crowd, 22), [(key(39), LANES)]);
 }
 
+//= docs/arp-plus.md#11.22 type=test
+#[test]
+fn the_only_lane_stays_the_only_one_when_the_peer_is_heard_by_more() {
+    let mut crowd = Crowd::new();
+    let heard_by = |heard: &[u8]| {
+        let mut report = Crowd::report(50, 5);
+        report.members.iter_mut().for_each(|member| member.heard = heard.to_vec());
+        report
+    };
+    let lanes = |crowd: &Crowd| {
+        let all = crowd.inspector.snapshot(crowd.now).lanes.into_iter();
+        all.filter(|lane| lane.lane.peer == key(50)).map(|lane| lane.lane.slot).collect::<Vec<_>>()
+    };
+    crowd.handle(Input::Peer(key(50), Some(heard_by(&[]))));
+    assert!(lanes(&crowd).is_empty());
+    for heard in [&[2][..], &[1, 2], &[0, 1, 2, 3]] {
+        crowd.handle(Input::Peer(key(50), Some(heard_by(heard))));
+        assert_eq!(lanes(&crowd), [2]);
+    }
+}
+
 /// Where a lane works again, and nothing is sent to the peer.
 #[test]
 fn lanes_of_peers_that_nothing_is_sent_to_are_seldom_asked_once_they_are_tested() {
@@ -221,6 +242,13 @@ fn lanes_of_peers_that_nothing_is_sent_to_are_seldom_asked_once_they_are_tested(
     // 16 lanes each 4 s, at most, and some are repeated.
     assert!((40..=200).contains(&asked), "{asked} PROBEs in 20 s");
     assert_eq!(crowd.probed(), [vec![(key(5), LANES)], nearest()].concat());
+    // Those that failed are tried at once again when something is sent to it.
+    crowd.asked.clear();
+    crowd.dead.clear();
+    crowd.uses(5, Usage::Light);
+    crowd.pass(millis(300));
+    let tried = crowd.asked.iter().filter(|(.., frame)| frame.dst == mac(5, 0)).map(|(_, slot, _)| *slot);
+    assert_eq!(tried.collect::<BTreeSet<_>>().len(), usize::from(MEMBERS));
 }
 
 //= docs/arp-plus.md#11.21 type=test
