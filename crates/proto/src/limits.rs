@@ -47,7 +47,7 @@ pub const STEADY_AFTER: Duration = Duration::from_secs(5);
 /// hear better.
 pub const CONTESTED: Duration = Duration::from_secs(10);
 
-/// And at least for so many times as it takes each member to speak: some of what is said is lost.
+/// And for so many times 2^n seconds at least, where each member speaks every 2^n: some of what is said is lost.
 pub const CONTESTED_GAP: Duration = Duration::from_secs(3);
 
 /// Who never answered a PROBE is silent after that time at most, however seldom he says that he speaks.

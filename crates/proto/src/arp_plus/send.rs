@@ -40,7 +40,7 @@ pub(super) struct Agenda {
     pub replies_sent: usize,
     /// Until when the host counts as young; none once it was answered. Then it announces itself between the announcements, too.
     young_until: Option<Time>,
-    /// Until then the host announces itself each second, however many others there are.
+    /// Until then the host announces itself more often than among so many others.
     pub steady_from: Time,
     /// The doublings of a second with which all hosts may speak more often for a while.
     pub hurried: u8,

@@ -60,7 +60,7 @@ impl Inspector {
                 self.leave_unprobed(key);
             }
             if self.peers.get(&key).is_some_and(|peer| peer.near != was_near) {
-                self.repace_all(now, key);
+                self.repace_lanes_of(now, key);
             }
             // Those for which there was no room, or not for all lanes, have it now, maybe.
             let lacks = |peer: &Peer| self.lanes_wanted(peer) > peer.lanes.len();
@@ -142,10 +142,6 @@ impl Inspector {
             self.remove_lanes_of(key);
             self.make_lanes_of(now, key, true);
         }
-    }
-
-    pub(super) fn repace_all(&mut self, now: Time, key: PeerKey) {
-        self.lane_ids(|peer, _| *peer == key).into_iter().for_each(|id| self.repace(now, id));
     }
 
     fn leave_unprobed(&mut self, key: PeerKey) {

@@ -193,10 +193,16 @@ impl Inspector {
     }
 
     pub(super) fn remove_lanes_of(&mut self, key: PeerKey) {
-        let lanes = self.peers.get(&key).map(|peer| peer.lanes.keys().copied().collect::<Vec<_>>());
-        for (slot, index) in lanes.unwrap_or_default() {
-            self.remove_lane(LaneId { peer: key, slot, index });
-        }
+        self.lanes_of(key).into_iter().for_each(|id| self.remove_lane(id));
+    }
+
+    fn lanes_of(&self, peer: PeerKey) -> Vec<LaneId> {
+        let lanes = self.peers.get(&peer).into_iter().flat_map(|peer| peer.lanes.keys());
+        lanes.map(|(slot, index)| LaneId { peer, slot: *slot, index: *index }).collect()
+    }
+
+    pub(super) fn repace_lanes_of(&mut self, now: Time, key: PeerKey) {
+        self.lanes_of(key).into_iter().for_each(|id| self.repace(now, id));
     }
 
     /// How many lanes a peer is to have: each own member with each of its own. One that has not answered has those that are heard.
@@ -365,7 +371,7 @@ impl Inspector {
             self.probe_again(now, key);
         }
         if in_use != was_in_use {
-            self.repace_all(now, key);
+            self.repace_lanes_of(now, key);
         }
     }
 

@@ -38,8 +38,9 @@ fn among(host: &mut Host, frames: &[Vec<u8>], duration: Duration) -> Vec<Action>
     actions
 }
 
-fn listener() -> Host {
-    let mut host = Host::running(1, 1);
+/// A host with so many members, to which all that it asks answer.
+fn listener(members: u8) -> Host {
+    let mut host = Host::running(1, members);
     host.handle(Input::Features(FEATURE_INTERVALS));
     host.proves = true;
     host
@@ -53,7 +54,7 @@ fn crowd() -> Vec<Vec<u8>> {
 #[test]
 fn the_pace_follows_the_crowd_and_is_a_second_where_anything_speaks_against_it() {
     let frames = crowd();
-    let mut host = listener();
+    let mut host = listener(1);
     let every = |host: &Host| host.arp.announces_every().as_secs();
     among(&mut host, &frames, millis(4000));
     assert_eq!(every(&host), 1, "it has just started");
@@ -68,7 +69,7 @@ fn the_pace_follows_the_crowd_and_is_a_second_where_anything_speaks_against_it()
     host.hear(0, &told(250, 0));
     host.pass(millis(600));
     assert_eq!(every(&host), 1);
-    let mut host = listener();
+    let mut host = listener(1);
     host.handle(Input::PublishedOnly(true));
     among(&mut host, &frames, millis(8000));
     assert_eq!(every(&host), 4);
@@ -76,17 +77,17 @@ fn the_pace_follows_the_crowd_and_is_a_second_where_anything_speaks_against_it()
     host.pass(millis(600));
     assert_eq!(every(&host), 1);
     // Who has a key is to be proven every two seconds.
-    let mut host = listener();
+    let mut host = listener(1);
     host.handle(Input::Appended(48));
     among(&mut host, &frames, millis(8000));
     assert_eq!(every(&host), 1);
     // Nor does who has not said that it may be so.
-    let mut host = listener();
+    let mut host = listener(1);
     host.handle(Input::Features(0));
     among(&mut host, &frames, millis(8000));
     assert_eq!(every(&host), 1);
     // Nobody is believed to be there who answers nothing.
-    let mut host = listener();
+    let mut host = listener(1);
     host.proves = false;
     among(&mut host, &frames, millis(8000));
     assert_eq!(every(&host), 1);
@@ -96,7 +97,7 @@ fn the_pace_follows_the_crowd_and_is_a_second_where_anything_speaks_against_it()
 #[test]
 fn who_hears_his_own_name_speaks_each_second_for_a_while() {
     let frames = crowd();
-    let mut host = listener();
+    let mut host = listener(1);
     among(&mut host, &frames, millis(8000));
     let mut impostor = Host::running(1, 1);
     impostor.handle(Input::Members(vec![member(99, 0)]));
@@ -113,7 +114,7 @@ fn who_hears_his_own_name_speaks_each_second_for_a_while() {
 /// Each of a thousand hosts changes its pace several times when they start, which is no news to who uses them.
 #[test]
 fn another_pace_is_taken_and_not_reported() {
-    let mut host = listener();
+    let mut host = listener(1);
     let mut other = Host::running(2, 1);
     let mut says = |sequence, features, members: Vec<OwnMember>| {
         other.handle(Input::Members(members));
@@ -138,7 +139,7 @@ fn another_pace_is_taken_and_not_reported() {
 fn who_speaks_seldom_is_waited_for_longer_unless_he_is_probed() {
     let frame = told(2, seldom());
     let key = PeerKey::Host(HostId([2; 16]));
-    let mut host = listener();
+    let mut host = listener(1);
     host.hear(0, &frame);
     assert_eq!(reasons(&host.pass(millis(13_900))), []);
     assert_eq!(reasons(&host.pass(millis(400))), [Reason::Silent]);
@@ -213,7 +214,7 @@ fn pairs_of_another_mapping_are_to_be_heard_again_soon() {
 fn who_holds_a_mac_that_another_one_speaks_from_is_tested() {
     // One who speaks every second says soon enough by himself that he is there.
     for (features, is_tested) in [(seldom(), true), (FEATURE_INTERVALS, false)] {
-        let mut host = listener();
+        let mut host = listener(1);
         host.hear(0, &told(2, features));
         let mut other = Host::running(3, 1);
         other.handle(Input::Members(vec![member(2, 0)]));
@@ -241,9 +242,7 @@ fn to_all(actions: &[Action]) -> Vec<(Kind, u8)> {
 #[test]
 fn members_take_turns_and_tell_each_other_every_second() {
     let frames = crowd();
-    let mut host = Host::running(1, 3);
-    host.handle(Input::Features(FEATURE_INTERVALS));
-    host.proves = true;
+    let mut host = listener(3);
     let actions = among(&mut host, &frames, millis(8000));
     assert_eq!(host.arp.announces_every().as_secs(), 4);
     assert!(
@@ -280,7 +279,7 @@ fn members_take_turns_and_tell_each_other_every_second() {
 
 #[test]
 fn a_table_of_many_is_looked_at_more_seldom() {
-    let mut host = listener();
+    let mut host = listener(1);
     let gaps = [0, 1, 2, 3, 7].map(|doublings| {
         host.arp.own.doublings = doublings;
         host.arp.sweep_gap().as_millis()
@@ -309,7 +308,7 @@ fn who_is_probed_is_asked_for_when_the_table_is_looked_at_and_somebody_speaks_se
 //= docs/arp-plus.md#5.15 type=test
 #[test]
 fn who_speaks_every_second_is_waited_for_as_long_as_ever_if_he_is_probed() {
-    let mut host = listener();
+    let mut host = listener(1);
     host.hear(0, &told(2, FEATURE_INTERVALS));
     host.pass(millis(3000));
     let key = PeerKey::Host(HostId([2; 16]));
@@ -348,9 +347,7 @@ fn who_has_many_members_is_waited_for_as_long_as_it_takes_him_to_use_one() {
 #[test]
 fn who_finds_his_members_on_another_network_speaks_each_second_for_a_while() {
     let frames = crowd();
-    let mut host = Host::running(1, 2);
-    host.handle(Input::Features(FEATURE_INTERVALS));
-    host.proves = true;
+    let mut host = listener(2);
     among(&mut host, &frames, millis(16_000));
     assert_eq!(host.arp.announces_every().as_secs(), 4);
     let own = host.says(Kind::Change);
@@ -379,9 +376,7 @@ fn who_finds_his_members_on_another_network_speaks_each_second_for_a_while() {
 #[test]
 fn among_very_many_nobody_speaks_each_second() {
     let frames = crowd();
-    let mut host = Host::running(1, 4);
-    host.handle(Input::Features(FEATURE_INTERVALS));
-    host.proves = true;
+    let mut host = listener(4);
     // Some 800 pairs.
     let hear_all = |host: &mut Host| {
         for frame in &frames {
