@@ -11,8 +11,12 @@
 #include <linux/types.h>
 
 #define LB_ETH_P_ARP_PLUS 0x88B5
-/* TYPE of a PROBE, which may be padded to any length. */
+/* TYPE of an announcement, and of a PROBE, which may be padded to any length. */
+#define LB_ARP_PLUS_CHANGE 3
 #define LB_ARP_PLUS_PROBE 5
+/* TLVs of ARP+ (docs/arp-plus.md, section 3). */
+#define LB_TLV_HOST 2
+#define LB_TLV_SEQUENCE 3
 /* A frame that leaves by two lanes, with a trailer (struct lb_mirror_trailer). IEEE Std 802, local experimental 2. */
 #define LB_ETH_P_MIRROR 0x88B6
 #define LB_MIRROR_VERSION 1
@@ -564,10 +568,12 @@ struct lb_arp_plus_record {
 	__u8 pad[2];
 };
 
-/* What of a budget is used. Written by ingress, in races that only cost accuracy. */
+/* What of a budget is used, and what its owner said last. Written by ingress, in races that only cost accuracy. */
 struct lb_budget {
 	__u32 window; /* the time, in units of its length */
 	__u32 bytes;
+	__u64 mapping; /* a hash of host id, epoch and sequence, 0 until something was said */
+	__u64 pairs;   /* of members, over which that was heard: a bit for each, which a few may share */
 };
 
 /* MACs of strangers whose hashes name this set: 24 more bits of the hash, and the low 8 of the window that they were heard in. */

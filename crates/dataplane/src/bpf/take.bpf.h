@@ -80,11 +80,64 @@ static __always_inline __u32 stranger_kind(const struct lb_mac *mac, __u32 slot,
 	return windows_since(probe, 1) ? LB_STRANGERS_PROBES : LB_STRANGERS;
 }
 
+/* What a message of ARP+ begins with. */
+struct message_head {
+	__be16 protocol;
+	__u8 hlen, plen, count, type;
+};
+
+/* All zero if the frame is no message of ARP+. */
+static __always_inline struct message_head message_head(struct __sk_buff *skb)
+{
+	struct message_head head = {};
+
+	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &head, sizeof(head)) ||
+	    head.protocol != bpf_htons(LB_ETH_P_ARP_PLUS))
+		__builtin_memset(&head, 0, sizeof(head));
+	return head;
+}
+
+#define HASHED(hash, more) (((hash) ^ (more)) * 0x9e3779b97f4a7c15ull)
+
+/*
+ * Whether the daemon has this mapping of that host already, by these two members. Most announcements are such, and hundreds of hosts
+ * would wake it for each of them. Only what this build writes is recognised: TLVs in its order. Nothing is believed or refused because of it.
+ */
+static __noinline int is_repeated(struct __sk_buff *skb, const struct message_head *head, __u32 slot, __u32 whose,
+				  const struct lb_mac *source)
+{
+	struct {
+		__u8 version[3], host[2];
+		__u64 id[2], epoch;
+		__u8 sequence[2];
+		__u32 number;
+	} __attribute__((packed)) said;
+	struct lb_budget *last = bpf_map_lookup_elem(&lb_budgets, &whose);
+	__u64 mapping, pair;
+
+	if (!last || head->type != LB_ARP_PLUS_CHANGE)
+		return 0;
+	if (bpf_skb_load_bytes(skb, sizeof(struct ethhdr) + 4 + head->plen + ETH_ALEN * head->count, &said, sizeof(said)))
+		return 0;
+	if (said.host[0] != LB_TLV_HOST || said.sequence[0] != LB_TLV_SEQUENCE)
+		return 0;
+	mapping = HASHED(HASHED(HASHED(HASHED(0, said.id[0]), said.id[1]), said.epoch), said.number);
+	pair = 1ull << (HASHED(mac_number(source), slot) >> 58);
+	if (last->mapping != mapping) {
+		last->mapping = mapping;
+		last->pairs = 0;
+	}
+	if (last->pairs & pair)
+		return 1;
+	last->pairs |= pair;
+	return 0;
+}
+
 #define RECORD_BYTES(frame_bytes) (offsetof(struct lb_arp_plus_record, frame) + (frame_bytes))
 
-/* Puts the frame into that ring, in a record that has room for `most` bytes of it. */
+/* Puts the frame into that ring, in a record that has room for `most` bytes of it. `wakes`: flags of bpf_ringbuf_submit. */
 static __always_inline enum lb_reason put_record(struct __sk_buff *skb, void *ring, __u32 slot, __u32 whose, __u32 bytes,
-						 const __u32 most)
+						 const __u32 most, __u64 wakes)
 {
 	struct lb_arp_plus_record *record;
 
@@ -104,47 +157,39 @@ static __always_inline enum lb_reason put_record(struct __sk_buff *skb, void *ri
 		bpf_ringbuf_discard(record, 0);
 		return LB_RX_ARP_PLUS_LONG;
 	}
-	bpf_ringbuf_submit(record, 0);
+	bpf_ringbuf_submit(record, wakes);
 	return LB_RX_ARP_PLUS;
-}
-
-/* The TYPE of a message of ARP+, 0 for all else. */
-static __always_inline __u8 message_type(struct __sk_buff *skb)
-{
-	struct {
-		__be16 protocol;
-		__u8 hlen, plen, count, type;
-	} head;
-
-	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &head, sizeof(head)))
-		return 0;
-	return head.protocol == bpf_htons(LB_ETH_P_ARP_PLUS) ? head.type : 0;
 }
 
 /* Puts the frame into one of the daemon's rings; LB_RX_ARP_PLUS if that went well. `whose`: who pays for it (LB_STRANGERS). */
 static __noinline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slot, __u32 whose)
 {
+	struct message_head head = message_head(skb);
 	__u32 bytes = skb->len, most;
-	__u8 type = message_type(skb);
 	struct lb_mac source;
+	__u64 wakes;
 
+	if (bpf_skb_load_bytes(skb, ETH_ALEN, &source, ETH_ALEN))
+		return LB_RX_ARP_PLUS_LONG;
 	//= docs/arp-plus.md#10.4
 	/* What follows the head of a PROBE is padding. */
-	if (bytes > LB_ARP_PLUS_SHORT_MAX && type == LB_ARP_PLUS_PROBE)
+	if (bytes > LB_ARP_PLUS_SHORT_MAX && head.type == LB_ARP_PLUS_PROBE)
 		bytes = LB_ARP_PLUS_SHORT_MAX;
 	//= docs/arp-plus.md#7.13
-	if (whose == LB_STRANGERS && type && !bpf_skb_load_bytes(skb, ETH_ALEN, &source, ETH_ALEN))
-		whose = stranger_kind(&source, slot, type);
+	if (whose == LB_STRANGERS && head.type)
+		whose = stranger_kind(&source, slot, head.type);
 	most = bytes <= LB_ARP_PLUS_SHORT_MAX ? LB_ARP_PLUS_SHORT_MAX : LB_ARP_PLUS_BYTES_MAX;
 	if (bytes > LB_ARP_PLUS_BYTES_MAX)
 		return LB_RX_ARP_PLUS_LONG;
 	if (!is_within_budget(whose, RECORD_BYTES(most)))
 		return LB_RX_ARP_PLUS_RATE;
 	if (whose == LB_STRANGERS || whose == LB_STRANGERS_AGAIN || whose == LB_STRANGERS_PROBES)
-		return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_arp_plus, slot, whose, bytes, LB_ARP_PLUS_SHORT_MAX)
-						     : put_record(skb, &lb_arp_plus, slot, whose, bytes, LB_ARP_PLUS_BYTES_MAX);
-	return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_known, slot, whose, bytes, LB_ARP_PLUS_SHORT_MAX)
-					     : put_record(skb, &lb_known, slot, whose, bytes, LB_ARP_PLUS_BYTES_MAX);
+		return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_arp_plus, slot, whose, bytes, LB_ARP_PLUS_SHORT_MAX, 0)
+						     : put_record(skb, &lb_arp_plus, slot, whose, bytes, LB_ARP_PLUS_BYTES_MAX, 0);
+	/* The kernel by itself wakes a reader who has read all but this frame, which is not so where one waits that woke nobody. */
+	wakes = is_repeated(skb, &head, slot, whose, &source) ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP;
+	return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_known, slot, whose, bytes, LB_ARP_PLUS_SHORT_MAX, wakes)
+					     : put_record(skb, &lb_known, slot, whose, bytes, LB_ARP_PLUS_BYTES_MAX, wakes);
 }
 
 /* The daemon proves by ARP probes (from no address: RFC 5227, section 1.1) that a plain host can be reached. */

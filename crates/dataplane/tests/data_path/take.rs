@@ -4,6 +4,8 @@ use crate::frames::{ethernet, tagged};
 use crate::lent::Lent;
 use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, ip, new_namespace, own, peer};
 use linkbraid_dataplane::{ArpPlusFrame, Member, PeerMac, PeerMacKind, Verdict, Way};
+use nix::poll::{PollFd, PollFlags, poll};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 const ARP_PLUS: u16 = 0x88b5;
 
@@ -246,6 +248,37 @@ fn fill(rig: &Rig, sent: &[u8]) -> (usize, &'static str) {
         }
     }
     panic!("the ring never fills");
+}
+
+/// Hundreds of hosts say again and again what is known of them.
+#[test]
+fn what_says_nothing_new_wakes_nobody_and_is_handed_over_all_the_same() {
+    let rig = Rig::new(2);
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    let says = |kind: u8, from: [u8; 6], sequence: u8| {
+        let head = [&[6, 0, 1, kind][..], &from, &[1, 1, 1, 2, 24], &[9; 24], &[3, 4, 0, 0, 0, sequence]];
+        ethernet(BROADCAST, from, ARP_PLUS, &head.concat())
+    };
+    let mut wakes = |slot: u8, frame: Vec<u8>| {
+        assert_ran(&rig.arrives(slot, &frame), Verdict::Drop, "rx_arp_plus");
+        // SAFETY: the ring lives as long as the test.
+        let fd = unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) };
+        let woken = poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], 50u8).unwrap() > 0;
+        assert_eq!(ring.next_frame(), handed(slot, frame));
+        assert_eq!(ring.next_frame(), None);
+        // What was read is ready no more.
+        assert_eq!(poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], 0u8).unwrap(), 0);
+        woken
+    };
+    assert!(wakes(0, says(3, peer(0), 1)), "its first word");
+    assert!(!wakes(0, says(3, peer(0), 1)), "the same again");
+    assert!(wakes(1, says(3, peer(0), 1)), "another pair of members");
+    assert!(!wakes(1, says(3, peer(0), 1)) && !wakes(0, says(3, peer(0), 1)), "both again");
+    assert!(wakes(0, says(1, peer(0), 1)), "a question");
+    assert!(wakes(0, says(3, peer(0), 2)) && wakes(1, says(3, peer(0), 2)), "another mapping");
+    assert!(!wakes(0, says(3, peer(0), 2)), "that one again");
+    assert!(wakes(0, says(5, peer(0), 2)) && wakes(0, says(5, peer(0), 2)), "each PROBE");
+    assert!(wakes(0, says(3, PLAIN, 1)) && wakes(0, says(3, PLAIN, 1)), "a stranger");
 }
 
 #[test]
