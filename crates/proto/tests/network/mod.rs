@@ -60,21 +60,21 @@ impl<D: Ord + Clone + Hash> Network<D> {
         self.at(self.now + delay, due);
     }
 
-    /// A message is on its way: it arrives, or is lost, or comes twice.
-    pub fn carry(&mut self, due: &D) {
+    /// A message is sent so much later: it arrives, or is lost, or comes twice.
+    pub fn carry(&mut self, later: Duration, due: &D) {
         let copies = match self.random(100) {
             roll if roll < self.weather.loss => 0,
             roll if roll < self.weather.loss + self.weather.duplicates => 2,
             _ => 1,
         };
-        (0..copies).for_each(|_| self.deliver(due.clone()));
+        (0..copies).for_each(|_| self.deliver(later, due.clone()));
     }
 
-    /// A message is on its way and is not lost.
-    pub fn deliver(&mut self, due: D) {
+    /// A message is sent so much later and is not lost.
+    pub fn deliver(&mut self, later: Duration, due: D) {
         let [least, most] = self.weather.delays;
         let spread = self.random((most - least).as_nanos() as u64);
-        self.after(least + Duration::from_nanos(spread), due);
+        self.after(later + least + Duration::from_nanos(spread), due);
     }
 
     /// The next that is due until `end`, at whose time it is then; none: it is `end`.

@@ -6,11 +6,16 @@ use super::{
     network::{Network, millis},
 };
 use linkbraid_proto::{Time, arp_plus::*};
-use linkbraid_wire::{Class, FEATURE_INTERVALS, Kind, MacAddr, parse_frame};
+use linkbraid_wire::{Class, FEATURE_INTERVALS, Frame, Kind, MacAddr, emit_frame, parse_frame};
 use std::{collections::BTreeMap, net::IpAddr, rc::Rc, time::Duration};
 
 pub const FAIR: Weather = Weather::new(0, 0, [5, 50]);
 pub const BAD: Weather = Weather::new(20, 5, [5, 30_000]);
+
+/// Numbers of hosts that one stands for are so far apart: no more hosts are there.
+const STRIDE: usize = 256;
+/// What the next one says is said so much later.
+const COPY_LATER: Duration = Duration::from_micros(300);
 
 /// One host and what is true of it.
 pub struct Host {
@@ -23,6 +28,8 @@ pub struct Host {
     /// The switch of each slot.
     switches: BTreeMap<u8, u8>,
     pub running: bool,
+    /// How many hosts it stands for ([`World::stand_for`]).
+    copies: usize,
     wake: Option<Time>,
     /// When each MAC was heard.
     heard: BTreeMap<MacAddr, Time>,
@@ -70,16 +77,16 @@ impl World {
             weight_mbit: 100,
             class: 0,
         };
-        let [.., high, low] = (number as u32 + 1).to_be_bytes();
         let mut host = Host {
             arp: machine(number, 1, self.random(u64::MAX)),
             epoch: 1,
             members: (0..switches.len() as u8).map(member).collect(),
-            addresses: vec![IpAddr::from([198, 18, high, low])],
+            addresses: vec![address(number)],
             classes: Vec::new(),
             features: 0,
             switches: (0..).zip(switches.iter().copied()).collect(),
             running: false,
+            copies: 1,
             wake: None,
             heard: BTreeMap::new(),
             events: Vec::new(),
@@ -88,6 +95,13 @@ impl World {
         host.arp.handle(self.network.now, Input::Addresses(host.addresses.clone()));
         self.hosts.push(host);
         number
+    }
+
+    /// From now on this host stands for so many: the others say what it says, as hosts of their own, a little later each. So
+    /// each machine has the company of a large network, and only a part of that network's machines is there.
+    pub fn stand_for(&mut self, host: usize, copies: usize) {
+        assert!(host < STRIDE && STRIDE * copies < usize::from(u16::MAX));
+        self.hosts[host].copies = copies;
     }
 
     /// Puts the cables of a host into these switches, without any loss of carrier.
@@ -162,21 +176,28 @@ impl World {
         *self.sent.entry(frame.parsed.message.kind).or_default() += 1;
         let World { network, hosts, heard, .. } = self;
         let switch = hosts[from].switches[&slot];
-        let mut reach = |to: usize, host: &Host, port: u8| {
-            let there = host.switches.get(&port) == Some(&switch) && (to, port) != (from, slot);
-            let owns = host.members.iter().any(|member| member.slot == port && member.up);
-            if there && owns && host.running {
-                *heard += u64::from(to != from);
-                network.carry(&Due::Deliver { host: to, slot: port, frame: bytes.clone() });
+        for copy in 0..hosts[from].copies {
+            let bytes = if copy == 0 { bytes.clone() } else { said_by(&frame, from + copy * STRIDE) };
+            let mut reach = |to: usize, host: &Host, port: u8| {
+                let there = host.switches.get(&port) == Some(&switch) && (to, port) != (from, slot);
+                let owns = host.members.iter().any(|member| member.slot == port && member.up);
+                if there && owns && host.running {
+                    *heard += u64::from(to != from || copy > 0);
+                    let due = Due::Deliver { host: to, slot: port, frame: bytes.clone() };
+                    network.carry(COPY_LATER * copy as u32, &due);
+                }
+            };
+            if !frame.dst.is_multicast() {
+                let (to, port) = owner(frame.dst).expect("a host's");
+                // What is said to others than the hosts that there are is said, and nobody hears it.
+                if to < hosts.len() && (copy == 0 || to != from) {
+                    reach(to, &hosts[to], port);
+                }
+                continue;
             }
-        };
-        if !frame.dst.is_multicast() {
-            let (to, port) = owner(frame.dst).expect("a host's");
-            reach(to, &hosts[to], port);
-            return;
-        }
-        for (to, host) in hosts.iter().enumerate() {
-            host.switches.keys().for_each(|port| reach(to, host, *port));
+            for (to, host) in hosts.iter().enumerate() {
+                host.switches.keys().for_each(|port| reach(to, host, *port));
+            }
         }
     }
 
@@ -242,9 +263,11 @@ impl World {
     /// Whether every running host knows every other one as it is, and nobody else.
     pub fn check(&self) -> Result<(), String> {
         let running: Vec<usize> = (0..self.hosts.len()).filter(|host| self.hosts[*host].running).collect();
+        let copies = |host: usize| (0..self.hosts[host].copies).map(move |copy| (host, host + copy * STRIDE));
+        let all: Vec<(usize, usize)> = running.iter().flat_map(|host| copies(*host)).collect();
         for at in &running {
-            for other in running.iter().filter(|other| *other != at) {
-                let truth = &self.hosts[*other];
+            for (like, other) in all.iter().filter(|(_, other)| other != at) {
+                let truth = &self.hosts[*like];
                 let peer = self.hosts[*at]
                     .arp
                     .peer(&PeerKey::Host(id(*other)))
@@ -257,19 +280,20 @@ impl World {
                 let members: Vec<_> = truth
                     .members
                     .iter()
-                    .map(|member| (member.slot, member.mac, member.up, member.class))
+                    .map(|member| (member.slot, copied(member.mac, *other), member.up, member.class))
                     .collect();
                 let same = peer.state == PeerState::Alive
                     && peer.epoch == Some(truth.epoch)
                     && told == members
-                    && peer.addresses == truth.addresses
+                    && (like != other && peer.addresses == [address(*other)]
+                        || peer.addresses == truth.addresses)
                     && peer.classes == truth.classes
                     && peer.features == truth.features;
                 if !same {
                     return Err(format!("{at} has of {other}: {peer:?}, true is {members:?}"));
                 }
             }
-            let (have, want) = (self.hosts[*at].arp.peers().len(), running.len() - 1);
+            let (have, want) = (self.hosts[*at].arp.peers().len(), all.len() - 1);
             if have != want {
                 return Err(format!("{at} has {have} hosts instead of {want}"));
             }
@@ -280,6 +304,26 @@ impl World {
     pub fn total_sent(&self) -> u64 {
         self.sent.values().sum()
     }
+}
+
+/// That MAC as the host of that number has it.
+fn copied(address: MacAddr, number: usize) -> MacAddr {
+    let (_, slot) = owner(address).expect("a host's");
+    mac(number, slot)
+}
+
+fn address(number: usize) -> IpAddr {
+    let [.., high, low] = (number as u32 + 1).to_be_bytes();
+    IpAddr::from([198, 18, high, low])
+}
+
+/// What a host says, as another one of that number would.
+fn said_by(frame: &Frame, number: usize) -> Rc<[u8]> {
+    let mut message = frame.parsed.message.clone();
+    message.address = Some(address(number));
+    message.hardware.iter_mut().for_each(|hardware| *hardware = copied(*hardware, number));
+    message.extension.as_mut().expect("a host of ours").host = id(number);
+    emit_frame(frame.dst, copied(frame.src, number), &message).expect("a good message").into()
 }
 
 fn machine(host: usize, epoch: u64, seed: u64) -> ArpPlus {

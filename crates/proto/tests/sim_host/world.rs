@@ -291,8 +291,8 @@ impl World {
         for to in ports.into_iter().filter(|to| *to != from) {
             let due = Due::Deliver(to, frame.clone());
             match frame {
-                Frame::Data { .. } => self.network.deliver(due),
-                Frame::Daemon(_) => self.network.carry(&due),
+                Frame::Data { .. } => self.network.deliver(Duration::ZERO, due),
+                Frame::Daemon(_) => self.network.carry(Duration::ZERO, &due),
             }
         }
     }

@@ -61,7 +61,7 @@ impl World {
         if there != Some(switch) || stopped || !up || lost {
             return;
         }
-        self.network.carry(&Due::Deliver { host: from, slot, frame });
+        self.network.carry(Duration::ZERO, &Due::Deliver { host: from, slot, frame });
     }
 
     fn meet_plain(&mut self, at: usize, switches: &[u8]) {

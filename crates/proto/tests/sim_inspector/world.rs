@@ -323,7 +323,7 @@ impl World {
         if reached && !stopped && live {
             let usual = self.network.weather;
             self.network.weather = self.queues.get(&(from, slot)).copied().unwrap_or(usual);
-            self.network.carry(&Due::Deliver { host: to, slot: port, frame: bytes.clone() });
+            self.network.carry(Duration::ZERO, &Due::Deliver { host: to, slot: port, frame: bytes.clone() });
             self.network.weather = usual;
         }
     }

@@ -82,6 +82,6 @@ impl World {
             }
         };
         hostile.sent += 1;
-        self.network.deliver(Due::Control { from, to, bytes });
+        self.network.deliver(Duration::ZERO, Due::Control { from, to, bytes });
     }
 }

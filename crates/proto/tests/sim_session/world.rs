@@ -189,7 +189,7 @@ impl World {
 
     fn carry(&mut self, from: u16, to: u16, due: Due) {
         if !self.cut.contains(&(from, to)) {
-            self.network.carry(&due);
+            self.network.carry(Duration::ZERO, &due);
         }
     }
 
