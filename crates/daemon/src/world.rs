@@ -106,7 +106,8 @@ impl World {
             fabric.saved.settings.auth != Auth::Off
                 || matches!(&fabric.state, fabric::State::Runs(node) if node.directory().is_some())
         };
-        !self.bonds.is_empty() || self.fabrics.values().any(has_files)
+        let bonds = |bond: &Bond| !self.fabrics.is_empty() || bond.has_to_look();
+        self.bonds.values().any(bonds) || self.fabrics.values().any(has_files)
     }
 
     /// Looks at what the data path and fabrics are to know of this machine.

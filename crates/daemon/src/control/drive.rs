@@ -187,8 +187,7 @@ async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, mut frames: Frames) {
 /// A deadline of the bond has come.
 fn due(bond: &Shared, frames: &mut Frames, clock: Clock) {
     let mut driven = bond.drive();
-    // What waits has arrived in time.
-    frames.take(&mut driven, clock);
+    frames.take_in_time(&mut driven, clock);
     driven.timeout(clock.now());
 }
 

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 use found::Found;
-use linkbraid_api::{Borrow, Error, Fallback, Policy};
+use linkbraid_api::{Auth, Borrow, Error, Fallback, Policy};
 use linkbraid_dataplane::{self as dataplane, DataPath, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
 use linkbraid_proto::{Secret, Time, answers, auth, host, host::StripeBasis, plan::ClassTerms};
@@ -242,6 +242,11 @@ impl Bond {
             self.held = Some(mask);
         }
         Ok(())
+    }
+
+    /// Whether control groups, keys or fabrics that come and go without a word make a difference to it.
+    pub(crate) fn has_to_look(&self) -> bool {
+        self.held != Some(0) || !self.saved.classes.is_empty() || self.saved.settings.auth != Auth::Off
     }
 
     /// Whether other members carry traffic than when the stripe length was set.

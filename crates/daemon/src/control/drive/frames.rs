@@ -12,6 +12,9 @@ use tokio::io::{Interest, unix::AsyncFd};
 
 /// Frames taken in before anything else has its turn: anybody on the wire can send as many as he likes.
 const FRAMES_AT_ONCE: usize = 64;
+/// The same before a deadline, when all that waits has arrived in time: some more than the budgets of strangers let in between two
+/// turns of a host that has no time. What it left would be taken for what never came.
+const FRAMES_IN_TIME: usize = 2048;
 
 /// The ring of the data path. As long as programs of another build are on the members, which know nothing of that ring, frames are
 /// heard beside them.
@@ -57,18 +60,27 @@ impl Frames {
 
     /// Takes in the frames that wait, as far as others can wait for their turn; whether none is left.
     pub(super) fn take(&mut self, driven: &mut Driven, clock: Clock) -> bool {
-        for _ in 0..FRAMES_AT_ONCE {
+        self.take_some(driven, clock, FRAMES_AT_ONCE)
+    }
+
+    /// Takes in the frames that have arrived before a deadline that has come.
+    pub(super) fn take_in_time(&mut self, driven: &mut Driven, clock: Clock) {
+        self.take_some(driven, clock, FRAMES_IN_TIME);
+    }
+
+    fn take_some(&mut self, driven: &mut Driven, clock: Clock, most: usize) -> bool {
+        for _ in 0..most {
             let Some(frame) = next(&mut self.ring, ArpPlusRing::next_frame) else {
-                return self.hear(driven, clock);
+                return self.hear(driven, clock, most);
             };
             driven.frame(clock.now(), frame.slot, &frame.bytes, frame.heard_again);
         }
         false
     }
 
-    fn hear(&mut self, driven: &mut Driven, clock: Clock) -> bool {
+    fn hear(&mut self, driven: &mut Driven, clock: Clock, most: usize) -> bool {
         let Some(listener) = &mut self.listener else { return true };
-        for _ in 0..FRAMES_AT_ONCE {
+        for _ in 0..most {
             let Some((index, frame)) = next(listener, ArpPlusListener::next_frame) else { return true };
             driven.heard_frame(clock.now(), index, &frame);
         }
