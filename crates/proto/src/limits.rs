@@ -53,6 +53,9 @@ pub const CONTESTED_GAP: Duration = Duration::from_secs(3);
 /// Who never answered a PROBE is silent after that time at most, however seldom he says that he speaks.
 pub const UNPROVEN_SILENT: Duration = Duration::from_secs(60);
 
+/// A host that looks at its table so much later than it wanted to has no time to listen either.
+pub const LATE: Duration = Duration::from_millis(250);
+
 /// Hosts that fall silent or are deleted in one look at the table; the next look takes the next ones.
 pub const EXPIRED_AT_ONCE: usize = 256;
 

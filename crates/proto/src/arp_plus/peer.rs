@@ -336,6 +336,18 @@ impl Peer {
         }
     }
 
+    /// That much of the time that has passed since it was heard does not count.
+    pub(super) fn did_not_listen(&mut self, now: Time, late: Duration) {
+        let later = |when: &mut Time| *when = (*when + late).min(now);
+        if let Some(probed) = &mut self.probed {
+            // Proofs are told again and again as they came.
+            *probed = self.last_heard.max(self.proven_at.unwrap_or(Time::ZERO)).max(*probed);
+            later(probed);
+        }
+        later(&mut self.last_heard);
+        self.members.iter_mut().flat_map(|member| &mut member.heard).for_each(|(_, when)| later(when));
+    }
+
     /// The pair that heard it last: the own slot and the peer's MAC.
     pub(super) fn last_heard_at(&self) -> Option<(u8, MacAddr)> {
         let pairs =

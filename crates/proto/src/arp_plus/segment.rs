@@ -3,7 +3,7 @@
 use super::{OwnMember, Timing};
 use crate::Time;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 /// Own members on one switch, or one member alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,11 @@ impl Segments {
         if from != at {
             self.heard.insert((from, at), now);
         }
+    }
+
+    /// This host was late by that, which does not count as time in which nothing came.
+    pub fn did_not_listen(&mut self, now: Time, late: Duration) {
+        self.heard.values_mut().for_each(|when| *when = (*when + late).min(now));
     }
 
     /// Members of one group hear each other, as an earlier machine found.

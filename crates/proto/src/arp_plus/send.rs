@@ -32,7 +32,7 @@ struct Reply {
 pub(super) struct Agenda {
     burst: Option<Burst>,
     pub announce_at: Option<Time>,
-    sweep_at: Option<Time>,
+    pub sweep_at: Option<Time>,
     replies: BTreeMap<PeerKey, Reply>,
     /// When one CHANGE replaces the replies.
     collapse_at: Option<Time>,
@@ -139,7 +139,13 @@ impl ArpPlus {
         }
         self.due_replies(now);
         self.take_waited(now);
+        let late = self.agenda.sweep_at.map_or(Duration::ZERO, |at| now.since(at));
         if due(&mut self.agenda.sweep_at, now) {
+            //= docs/arp-plus.md#5.17
+            if late >= limits::LATE {
+                self.table.did_not_listen(now, late);
+                self.segments.did_not_listen(now, late);
+            }
             self.agenda.sweep_at = Some(now + self.sweep_gap());
             for (slot, mac) in self.table.sweep(now, &self.timing, &mut self.out) {
                 self.send(slot, mac, Kind::Broadcast);

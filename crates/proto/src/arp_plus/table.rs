@@ -9,6 +9,7 @@ use linkbraid_wire::{Extension, FEATURE_INTERVALS, HostId, Kind, MacAddr, Messag
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
+    time::Duration,
 };
 
 mod claim;
@@ -343,6 +344,11 @@ impl Table {
             pairs: proven().map(pairs).sum(),
             hasty: proven().any(|peer| peer.features & FEATURE_INTERVALS == 0),
         }
+    }
+
+    /// This host was late by that: who seems not to have been heard for so long may have spoken.
+    pub fn did_not_listen(&mut self, now: Time, late: Duration) {
+        self.peers.values_mut().for_each(|peer| peer.did_not_listen(now, late));
     }
 
     /// Who hears whom may be otherwise now.

@@ -118,6 +118,13 @@ impl Host {
         actions
     }
 
+    /// So much later, when it happens to look at its table, and is not late.
+    fn look_after(&mut self, duration: Duration) -> Vec<Action> {
+        self.now = self.now + duration;
+        self.arp.agenda.sweep_at = Some(self.now);
+        self.handle(Input::Timeout)
+    }
+
     fn count(&self, counter: Counter) -> u64 {
         self.arp.counters().get(counter)
     }

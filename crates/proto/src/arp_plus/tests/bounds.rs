@@ -51,8 +51,7 @@ fn own_members_hear_each_other_for_3500_ms() {
         let mut host = Host::running(1, 2);
         let own = host.says(Kind::Change);
         host.hear(1, &own);
-        host.now = host.now + millis(age);
-        host.handle(Input::Timeout);
+        host.look_after(millis(age));
         host.arp.segments().len()
     };
     assert_eq!([250, 3499, 3500].map(segments_after), [1, 1, 2]);
@@ -95,8 +94,7 @@ fn published_only_hosts_that_say_nothing_are_forgotten_in_portions() {
     host.now = host.now + host.arp.timing.forget;
     let left = [(); 2].map(|()| {
         let before = host.arp.peers().len();
-        host.handle(Input::Timeout);
-        host.now = host.now + host.arp.timing.sweep;
+        host.look_after(host.arp.timing.sweep);
         (before, host.arp.peers().len())
     });
     assert_eq!(left, [(most + 1, 1), (1, 0)]);

@@ -27,6 +27,48 @@ fn silent_after_3500_ms_deleted_after_10_s_alive_when_heard() {
     other.handle(Input::Stop);
 }
 
+//= docs/arp-plus.md#5.17 type=test
+#[test]
+fn what_this_host_was_late_itself_is_nobodys_silence() {
+    // It does nothing for so long once nothing was heard for 3 s: whether the other host and the segment are as they were.
+    let holds = |late: u64, probed: bool| {
+        let mut host = Host::running(1, 2);
+        let mut other = Host::running(2, 1);
+        other.arp.own.doublings = u8::from(probed);
+        host.hear(0, &other.says(Kind::Change));
+        host.hear(1, &from_member(&host, 0));
+        let key = PeerKey::Host(HostId([2; 16]));
+        let probes = |host: &mut Host| {
+            let proven = BTreeMap::from([(key, None)]);
+            host.handle(Input::Probed(if probed { proven } else { BTreeMap::new() }));
+        };
+        probes(&mut host);
+        host.pass(millis(3000));
+        let is_as_before = |host: &Host| {
+            let peer = host.arp.peer(&key).expect("known");
+            (peer.state == PeerState::Alive, host.arp.segments().len() == 1)
+        };
+        assert_eq!(is_as_before(&host), (true, true));
+        host.now = host.now + millis(late);
+        host.handle(Input::Timeout);
+        probes(&mut host);
+        let after = is_as_before(&host);
+        // The time that it listens counts: that was all there is to it.
+        host.pass(millis(1000));
+        assert_eq!(is_as_before(&host), (false, false));
+        after
+    };
+    for probed in [false, true] {
+        assert_eq!(holds(4000, probed), (true, true));
+        // Not late: the looks at 3.25 and 3.5 s were missed, one at a time.
+        let mut host = Host::running(1, 1);
+        host.hear(0, &Host::running(2, 1).says(Kind::Change));
+        host.pass(millis(3400));
+        host.now = host.now + millis(200);
+        assert_eq!(reasons(&host.handle(Input::Timeout)), [Reason::Silent]);
+    }
+}
+
 //= docs/arp-plus.md#5.5 type=test
 #[test]
 fn published_only_host_is_asked_after_a_minute_and_deleted_after_two() {
@@ -284,8 +326,7 @@ fn a_pair_is_heard_for_3500_ms() {
     let heard_after = |age| {
         let mut host = Host::running(1, 1);
         host.hear(0, &Host::running(2, 1).says(Kind::Change));
-        host.now = host.now + millis(age);
-        host.handle(Input::Timeout);
+        host.look_after(millis(age));
         host.arp.peer(&PeerKey::Host(HostId([2; 16]))).is_some_and(|peer| peer.heard(0, 0))
     };
     assert_eq!([250, 3499, 3500].map(heard_after), [true, true, false]);
