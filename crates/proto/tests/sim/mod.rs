@@ -100,7 +100,7 @@ impl World {
     /// From now on this host stands for so many: the others say what it says, as hosts of their own, a little later each. So
     /// each machine has the company of a large network, and only a part of that network's machines is there.
     pub fn stand_for(&mut self, host: usize, copies: usize) {
-        assert!(host < STRIDE && STRIDE * copies < usize::from(u16::MAX));
+        assert!(copies == 1 || host < STRIDE && STRIDE * copies < usize::from(u16::MAX));
         self.hosts[host].copies = copies;
     }
 

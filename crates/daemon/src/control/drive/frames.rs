@@ -12,8 +12,8 @@ use tokio::io::{Interest, unix::AsyncFd};
 
 /// Frames taken in before anything else has its turn: anybody on the wire can send as many as he likes.
 const FRAMES_AT_ONCE: usize = 64;
-/// The same before a deadline, when all that waits has arrived in time: some more than the budgets of strangers let in between two
-/// turns of a host that has no time. What it left would be taken for what never came.
+/// The same before a deadline, which all that waits has arrived in time for: as many short ones as fit into the ring of those who are
+/// known, whose frames come first. What is left is taken for what never came.
 const FRAMES_IN_TIME: usize = 2048;
 
 /// The ring of the data path. As long as programs of another build are on the members, which know nothing of that ring, frames are
